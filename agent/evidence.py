@@ -227,6 +227,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.data.earlier import check_earlier
     from ..tools.data.evalrows import check_eval_rows
     from ..tools.data.splits import check_splits
+    from ..tools.logs.collectives import check_collectives
     from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
@@ -241,6 +242,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "cached": check_cached,
         "earlier": check_earlier,
         "places": check_places,
+        "collectives": check_collectives,
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

@@ -116,10 +116,15 @@ def _way(table: Table) -> Column | None:
 
 def _by(group: Column, axis: Column | None) -> str:
     """What the groups are: numbered stages that all have a row at each step work side by side, as of a pipeline."""
-    if axis is not None and STAGE.search(group.name) and len(group.values):
-        names = {str(v) for v in group.values.tolist()}
-        _, count = np.unique(axis.values, return_counts=True)
-        if all(v.removesuffix(".0").isdecimal() for v in names) and 1 < len(names) <= np.median(count):
+    if not STAGE.search(group.name) or not len(group.values):
+        return group.of or group.name
+    said = [str(v) for v in group.values.tolist()]
+    names = set(said)
+    if 1 < len(names) and all(v.removesuffix(".0").isdecimal() for v in names):
+        if axis is None:  # in turn, as side by side: a later one of a curriculum comes alone
+            beside = all(set(said[i : i + len(names)]) == names for i in range(0, len(said), len(names)))
+            return "stage" if beside and len(said) > len(names) else group.of or group.name
+        if len(names) <= np.median(np.unique(axis.values, return_counts=True)[1]):
             return "stage"
     return group.of or group.name
 
