@@ -277,7 +277,7 @@ def cast_to_half(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("half", "to", "type"):
         inside = getattr(program.scope(call), "name", "")
-        cast = last(key(call.func)) == "half" or any(
+        cast = (isinstance(call.func, ast.Attribute) and call.func.attr == "half") or any(
             HALF.search(program.path(a)) for a in (*call.args, *(k.value for k in call.keywords if k.arg == "dtype"))
         )
         if inside == "forward" and cast and any(
