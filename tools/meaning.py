@@ -81,6 +81,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         reference: ref reference 参考 参考模型
         critic: critic 价值
         loss: loss losses ce nll xent 损失 损失值
+        parameter: param params parameter parameters weight weights 参数 权重
         grad: grad grads gradient gradients 梯度
         norm: norm 范数
         learning: learning 学习
@@ -144,6 +145,7 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("sm_clock", "clock gpu", "", "hertz"),
     _quantity("gpu_temperature", "temperature", "gpu core", "degrees"),
     _quantity("gpu_power", "power", "gpu", "watts"),
+    _quantity("weight_norm", "parameter norm"),
     _quantity("gpu_utilization", "core share", "gpu compute", "share"),
     _quantity("gpu_utilization", "utilization gpu", "core compute share", _SHARE),
     _quantity("tokens_per_second", "tokens second", "gpu throughput response prompt", "rate"),

@@ -185,7 +185,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "skipped_steps number_of_skipped_iterations skipped skipped_iterations"),
     _metric("nan_iterations", "", DOWN, "iterations with NaN since the last line",
         "nan_iterations number_of_nan_iterations"),
-    _metric("weight_norm", "", EITHER, "norm of the parameters", "weight_norm params_norm param_norm parameter_norm 参数范数 权重范数"),
+    _metric("weight_norm", "", EITHER, "norm of the parameters", "weight_norm params_norm param_norm parameter_norm"),
     _metric("num_zeros", "", EITHER, "zeros in the gradient", "num_zeros"),
     _metric("perplexity", "", DOWN, "training perplexity", "perplexity ppl train_ppl train_perplexity train/ppl"
         " 困惑度"),

@@ -4,6 +4,8 @@ Numbers are compared inside one process group only. A rank that is behind the ot
 one that is in another operation, or brings another size, cannot meet them.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections import Counter
@@ -167,4 +169,3 @@ def _waiting(waits: dict[str, tuple[str, Evidence]]) -> Iterator[Finding]:
         f"{len(waits)} 份堆栈中有 {len(stuck)} 份停在 {where}{also_zh}。",
         (*stuck[:3], *(e for _, e in free[:2])), {"stacks": len(waits), "waiting": len(stuck), "in": where},
     )  # fmt: skip
-

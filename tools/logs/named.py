@@ -31,7 +31,11 @@ CODES = declare(
         CHECK,
         "the package that an error misses is in the list of installed packages: another interpreter ran",
     ),
-    ("ranks-at-different-collectives", CHECK, "at the time limit the ranks waited in different collectives, or with different sizes in one"),
+    (
+        "ranks-at-different-collectives",
+        CHECK,
+        "at the time limit the ranks waited in different collectives, or with different sizes in one",
+    ),
     ("ranks-at-one-collective", CHECK, "at the time limit all ranks waited in the same collective"),
 )
 PATH = bounded(r"(?:directory|found|denied|exist)[^'\"]{0,40}['\"]([^'\"]{1,300})['\"]|['\"]([^'\"]{1,300})['\"]")
@@ -180,10 +184,12 @@ def collectives(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
     for rank, where in at.items():
         kinds.setdefault(where, []).append(rank)
     said = "; ".join(
-        f"rank {', '.join(sorted(r, key=int)[:8])} in {op} number {n}{_of(size)}" for (n, op, size), r in sorted(kinds.items())
+        f"rank {', '.join(sorted(r, key=int)[:8])} in {op} number {n}{_of(size)}"
+        for (n, op, size), r in sorted(kinds.items())
     )
     said_zh = "；".join(
-        f"rank {', '.join(sorted(r, key=int)[:8])} 在第 {n} 个 {op}{_of(size)}" for (n, op, size), r in sorted(kinds.items())
+        f"rank {', '.join(sorted(r, key=int)[:8])} 在第 {n} 个 {op}{_of(size)}"
+        for (n, op, size), r in sorted(kinds.items())
     )
     apart = len({op for _, op, _ in kinds}) > 1 or (len({n for n, *_ in kinds}) == 1 and len(kinds) > 1)
     if len(kinds) > 1 and not apart:

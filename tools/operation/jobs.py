@@ -50,7 +50,9 @@ LINKS = bounded(
 TAKEN = bounded(r"^(?:when|snapshot|sample|phase|before_after|taken|时刻|时间|采样|快照)$")
 """Columns that say when a row was read."""
 FAULTS = bounded(r"(?:ecc|xid|retired|remapped|row_remap|throttl|thermal)")
-COUNTS_UP = bounded(r"(?:_total|_count|errors?(?:_\w{1,10})?|discards|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$")
+COUNTS_UP = bounded(
+    r"(?:_total|_count|errors?(?:_\w{1,10})?|discards|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$"
+)
 LEAST_KEYS, FEW, FAR_MORE = 4, 0.1, 5.0
 """Ports or cards from which on one is told from the others, the share of them that is one of few, and times that its
 counter grew more than theirs."""
@@ -185,7 +187,9 @@ def counted(tables: Sequence[Table]) -> Iterator[Finding]:
     told: set[str] = set()
     parts = [part for table in tables[:60] if LEAST_KEYS <= len(table) <= 20_000 for part in _snapshots(table)]
     for one, other in combinations(parts[:60], 2):
-        same = (one.file, one.part) != (other.file, other.part) and [c.name for c in one.columns] == [c.name for c in other.columns]
+        same = (one.file, one.part) != (other.file, other.part) and [c.name for c in one.columns] == [
+            c.name for c in other.columns
+        ]
         for code, pattern in (("link-counters-grow", LINKS), ("fault-counters-grow", FAULTS)):
             if same and code not in told and (found := _grown(code, pattern, one, other)) is not None:
                 told.add(code)

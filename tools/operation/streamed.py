@@ -28,7 +28,11 @@ SHARE = bounded(r"(?:^|_)(?:rate|ratio|share|pct|percent|frac|fraction|prop)(?:_
 CALM = bounded(r"cache|retriev|search|recall|prefix|index|缓存|检索|召回")
 """Hits that are wanted."""
 SUBJECTS: Mapping[str, tuple[str, str, str]] = {
-    "toxic-share-rises": (r"tox|unsafe|safety|harmful|nsfw|profan|hate|abus|有害|毒性|不安全|安全监控|涉黄", "toxic", "毒性内容"),
+    "toxic-share-rises": (
+        r"tox|unsafe|safety|harmful|nsfw|profan|hate|abus|有害|毒性|不安全|安全监控|涉黄",
+        "toxic",
+        "毒性内容",
+    ),
     "pii-share-rises": (r"(?:^|_)pii(?:_|$)|personal|privacy|隐私|个人信息", "personal data", "个人信息"),
 }
 """Code -> what is counted, by the names of column, file and folder."""

@@ -44,6 +44,7 @@ from .joined.look import JOINED, joined, unkept
 from .kinds.look import KINDS_OF_QUANTITY, related_by_kind
 from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
+from .media.look import MEDIA, heard
 from .members.learned import unlearned
 from .members.read import families
 from .moves import Move
@@ -313,6 +314,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
     ),
+    MEDIA: (("tables",), lambda r: heard(r.tables)),
     TRIALS: (("tables",), lambda r: tried(r.tables, r.settings)),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
     LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),

@@ -15,7 +15,7 @@ from ..distributions import texts
 from ..line import means
 
 LEAST = 3
-LONG = 16384
+LONG = 8192
 """Windows of which documents are asked to fill some; chats in a shorter one are short by nature."""
 MOSTLY = 0.97
 """Share of the documents that lie below a quarter of the window, from which on it is told. Own judgement."""

@@ -34,7 +34,9 @@ def beyond(tables: Sequence[Table], said: Sequence[Stated]) -> list[Finding]:
     found = []
     for table in tables:
         for column in table.of("measure") if named else ():
-            if column.values.dtype.kind != "f" or not (means(EXTREME, column.name) or EXTREME.search(table.file.lower())):
+            if column.values.dtype.kind != "f" or not (
+                means(EXTREME, column.name) or EXTREME.search(table.file.lower())
+            ):
                 continue
             name, where = min(named.items(), key=lambda one: LARGEST[one[0]])
             over = np.flatnonzero(column.values >= AT * LARGEST[name])
@@ -66,8 +68,8 @@ def _told(table: Table, name: str, values: np.ndarray, over: np.ndarray, of: str
         "values-beyond-format", Severity.S3,
         f"{name} is at or above {largest:g}, the largest number of {of} ({where.file}:{where.line}), in {len(over)} of "
         f"{len(values)} rows of {table.file}, at most {values[top]:.5g}: unscaled they are cut off.",
-        f"{table.file} 的 {len(values)} 行中有 {len(over)} 行 {name} 达到或超过 {of} 的最大值 {largest:g}（{where.file}:"
-        f"{where.line}），最大 {values[top]:.5g}：不缩放就会被截断。",
+        f"{table.file} 的 {len(values)} 行中有 {len(over)} 行 {name} 达到或超过 {of} 的最大值 {largest:g}（"
+        f"{where.file}:{where.line}），最大 {values[top]:.5g}：不缩放就会被截断。",
         (Evidence(table.file, int(table.lines[top]) or None, metric=name, value=float(values[top])), where),
         {"metric": plain(name), "rows": len(over), "largest": largest, "kinds": ["format"],
          "names": f"{name} {values[top]:.5g} > {largest:g} ({of}), {where.file}:{where.line}",

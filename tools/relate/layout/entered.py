@@ -1,5 +1,7 @@
 """Tables with a row for each rank: which collective it entered last, of what kind and size."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """Parts of a loss that are not learned: flat from the first point to the last, while other parts of it fall."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,9 @@
-"""Families of columns: one measure of several parts, each in a column of its own (`ppl_zh`, `ppl_en`; `cb0_H`, `cb1_H`).
+"""Families of columns: one measure of several parts, each in a column of its own (`ppl_zh`, `ppl_en`).
 
 Put as a table with rows for each member, so that whatever compares groups compares them too.
 """
+
+# ruff: noqa: E501  one sentence or pattern on one line
 
 from __future__ import annotations
 
@@ -29,13 +31,13 @@ _SAME = frozenset((
 """Words that tell statistics or sides of one measure apart, and no parts of what is measured."""
 CODEC = bounded(r"^(?:cb|codebook|code|q|quantizer|level|rvq|vq|lvl)")
 STEMS = {"h": "codebook_entropy", "entropy": "codebook_entropy", "usage": "codebook_usage", "util": "codebook_usage",
-         "perplexity": "codebook_perplexity", "ppl": "codebook_perplexity"}  # fmt: skip
+         "perplexity": "codebook_perplexity", "ppl": "codebook_perplexity", "nll": "loss", "xe": "loss"}  # fmt: skip
 """What a measure of the levels of a codec is called -> the quantity that it is."""
 
 
 def families(tables: Sequence[Table]) -> list[Table]:
     """A table of rows for each family of columns."""
-    return [made for table in tables if LEAST_ROWS <= len(table) for made in _of(table)]
+    return [made for table in tables if len(table) >= LEAST_ROWS for made in _of(table)]
 
 
 def _of(table: Table) -> Iterator[Table]:

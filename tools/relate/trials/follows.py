@@ -5,6 +5,8 @@ pairs must point the same way. Where nothing broke, the results at the end are c
 agree in that setting otherwise differ by.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -121,7 +123,9 @@ def _worse(some: Trials, settings: Settings) -> Iterator[Turn]:
                 continue
             mine = worst if own is None else own
             behind = _level(result, values, mine) / _level(result, values, best) - 1
-            if behind < (FAR if own is None and factor in QUALITY else WORSE) or (own is None and factor not in QUALITY):
+            if behind < (FAR if own is None and factor in QUALITY else WORSE) or (
+                own is None and factor not in QUALITY
+            ):
                 continue
             way = "" if values.dtype.kind != "f" else "higher" if mine > best else "lower"
             said, at = _shown(some.factors[factor][0]), [int(np.flatnonzero(values == v)[0]) for v in (mine, best)]
@@ -142,7 +146,12 @@ def _effect(some: Trials, factor: str, result: Column) -> tuple[float, float, ob
     if len(level) < 2 or min(level.values()) <= 0:
         return None
     best, worst = min(level, key=lambda v: level[v]), max(level, key=lambda v: level[v])
-    return level[worst] / level[best] - 1, max(float(np.ptp(found)) / level[v] for v, found in inside.items()), best, worst
+    return (
+        level[worst] / level[best] - 1,
+        max(float(np.ptp(found)) / level[v] for v, found in inside.items()),
+        best,
+        worst,
+    )
 
 
 def _level(result: Column, values: np.ndarray, value: object) -> float:
@@ -164,7 +173,10 @@ def _own(some: Trials, factor: str, settings: Settings) -> object | None:
 def _told(some: Trials, turn: Turn, settings: Settings) -> Finding:
     column = some.factors[turn.factor][0]
     same = [c.name for kind, (c, _) in some.factors.items() if kind != turn.factor]
-    beside, beside_zh = f", with {', '.join(same[:5])} the same" if same else "", f"，{'、'.join(same[:5])} 相同" * bool(same)
+    beside, beside_zh = (
+        f", with {', '.join(same[:5])} the same" if same else "",
+        f"，{'、'.join(same[:5])} 相同" * bool(same),
+    )
     how, how_zh = ENDED[turn.how]
     own = _own(some, turn.factor, settings)
     well = own is not None and turn.how != "worse" and str(own) in {str(some.factors[turn.factor][1][i]) for i in turn.rows

@@ -1,5 +1,7 @@
 """Tables of trials: one row a run, with what was set and how it ended. What is a setting, and what an ending, by words."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 import re
@@ -40,6 +42,8 @@ FACTORS: Mapping[str, re.Pattern[str]] = MappingProxyType({
     )
 })  # fmt: skip
 """Setting that trials vary -> how the tables call it, the first that fits."""
+NUMBERS = ("learning_rate", "warmup_steps", "weight_decay", "length", "micro_batch", "batch", "epochs", "grad_clip")
+"""Settings that are numbers: a batch that is named is data."""
 TRIAL = bounded(r"(?:^|_)(?:run|trial|attempt|try|exp\w{0,8}|job|replay|rerun|name|no|id)(?:_(?:id|no|name))?$"
                 r"|实验|试验|尝试|编号|作业|次数|^运行$", re.IGNORECASE)  # fmt: skip
 SEED = bounded(r"(?:^|_)seed(?:_|$)|种子")
@@ -92,8 +96,9 @@ def trials(table: Table) -> Trials | None:
     factors: dict[str, tuple[Column, np.ndarray]] = {}
     for column in table.columns:
         kind = "" if means(RESULT, column.name) else factor_of(column.name)
-        if kind and kind not in factors:
-            factors[kind] = column, _values(column)
+        values = _values(column) if kind and kind not in factors else None
+        if values is not None and (kind not in NUMBERS or values.dtype.kind == "f"):
+            factors[kind] = column, values
     ends = _ends(table, {id(c) for c, _ in factors.values()})
     if not factors or not (_named(table) or (ends != "").any() or not _moves(table, factors)):
         return None

@@ -308,8 +308,17 @@ def exp_without_maximum(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("sum"):
         above = program.parent.get(call)
-        total = receiver(call) if receiver(call) is not None and key(receiver(call)) != "torch" else next(iter(call.args), None)
-        if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Div) or above.right is not call or total is None:
+        total = (
+            receiver(call)
+            if receiver(call) is not None and key(receiver(call)) != "torch"
+            else next(iter(call.args), None)
+        )
+        if (
+            not isinstance(above, ast.BinOp)
+            or not isinstance(above.op, ast.Div)
+            or above.right is not call
+            or total is None
+        ):
             continue
         value = program.origin(total)
         if not isinstance(value, ast.Call) or last(key(value.func)) != "exp":
@@ -317,7 +326,9 @@ def exp_without_maximum(view: View) -> Iterator[Fault]:
         shifted = value.args[0] if value.args else receiver(value)
         less = [n for n in program.traced(shifted, 2)] if shifted is not None else []
         taken = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in less)
-        if not taken and not any(last(key(n.func)) in ("clamp", "clip", "logsumexp") for n in less if isinstance(n, ast.Call)):
+        if not taken and not any(
+            last(key(n.func)) in ("clamp", "clip", "logsumexp") for n in less if isinstance(n, ast.Call)
+        ):
             yield Fault(above, "a softmax is written out without taking the largest value off first",
                         "手写 softmax 没有先减去最大值")  # fmt: skip
             return

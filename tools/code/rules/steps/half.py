@@ -280,8 +280,12 @@ def cast_to_half(view: View) -> Iterator[Fault]:
         cast = (isinstance(call.func, ast.Attribute) and call.func.attr == "half") or any(
             HALF.search(program.path(a)) for a in (*call.args, *(k.value for k in call.keywords if k.arg == "dtype"))
         )
-        if inside == "forward" and cast and any(
-            isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Mult, ast.MatMult)) for n in _users(program, call)
+        if (
+            inside == "forward"
+            and cast
+            and any(
+                isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Mult, ast.MatMult)) for n in _users(program, call)
+            )
         ):
             yield Fault(call, "the forward pass multiplies values in fp16, whose products pass 65504",
                         "前向在 fp16 下相乘，乘积会超过 65504")  # fmt: skip
