@@ -224,6 +224,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import check_run_data
     from ..tools.data.cached import check_cached
+    from ..tools.data.corpora import check_corpora
     from ..tools.data.earlier import check_earlier
     from ..tools.data.evalrows import check_eval_rows
     from ..tools.data.splits import check_splits
@@ -240,6 +241,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "splits": check_splits,
         "copies": check_copies,
         "cached": check_cached,
+        "corpora": check_corpora,
         "earlier": check_earlier,
         "places": check_places,
         "collectives": check_collectives,

@@ -153,7 +153,7 @@ class _Reader:
     def _noted(
         self, note: str, line: int, cells: list[str], before: str = ""
     ) -> tuple[list[list[str]], list[int], str]:
-        """The header where it is a comment (`# step loss lr`), with units in one below it or not, or the table's title."""
+        """The header where it is a comment (`# step loss lr`), with units below it or not; or the table's title."""
         if before and unit_row(cells, [note.lstrip("#/%-! \t").split()] * 2) and _COMMENT.match(before):
             rows, at, title = self._noted(before, line - 1, cells)
             if rows:

@@ -13,8 +13,9 @@ from ...patterns import bounded
 from ...tables.table import Table
 from ..line import plain
 
-LEAST, ADDS = 4, 0.05
-"""Levels of a codec, and share of what the first ones bring that the later ones must add. Own judgement."""
+LEAST, ADDS, BRINGS = 4, 0.05, 0.25
+"""Levels of a codec, and share of what the first ones bring that the later ones must add; share of the
+quality with one level that the first ones bring at least. Own judgement."""
 COUNT = bounded(r"^(?:n_?|num_?|first_?)?(?:levels?|quantizers?|q|nq|n_q|k|codebooks?)(?:_used|_kept)?$|级数|层数|前k")
 QUALITY = bounded(
     r"si_?sdr|sdr|snr|psnr|ssim|mel|pesq|stoi|visqol|lpips|(?:^|_)(?:wer|cer|quality|fad)(?:_|$)|距离|质量"
@@ -36,7 +37,7 @@ def add_nothing(table: Table) -> Iterator[Finding]:
         k = next(
             (i for i in range(1, len(values) // 2) if (np.abs(values[i:] - values[i]) <= ADDS * gain[i]).all()), None
         )
-        if k is not None and gain[k] > ADDS * abs(float(values[0])):
+        if k is not None and gain[k] > BRINGS * abs(float(values[0])):
             yield Finding(
                 "levels-add-nothing", Severity.S2,
                 f"{column.name} goes from {values[0]:.4g} with {n[0]:.0f} level to {values[k]:.4g} with {n[k]:.0f}, and is "

@@ -61,7 +61,7 @@ def tried(tables: list[Table], settings: Settings) -> list[Finding]:
         if (some := trials(table)) is None:
             continue
         turns = [*_broken(some)] or [*_worse(some, settings)]
-        found += [_told(some, turn, settings) for turn in turns]
+        found += [_told(some, turn) for turn in turns if not _well(some, turn, settings)]
         found += _whatever(some)
         if not any(turn.how == "breaks" for turn in turns):
             found += _many(some)
@@ -119,7 +119,8 @@ def _worse(some: Trials, settings: Settings) -> Iterator[Turn]:
         for factor, (far, rest, best, worst) in gains.items():
             values, own = some.factors[factor][1], _own(some, factor, settings)
             others = max((g[0] for f, g in gains.items() if f != factor), default=0.0)
-            if far < NOISE * max(rest, others) or (factor == "epochs" and not means(HELD, result.name)):
+            held = means(HELD, result.name) and best != max(values, default=best)
+            if far < NOISE * max(rest, others) or (factor == "epochs" and not held):
                 continue
             mine = worst if own is None else own
             behind = _level(result, values, mine) / _level(result, values, best) - 1
@@ -170,7 +171,13 @@ def _own(some: Trials, factor: str, settings: Settings) -> object | None:
     return values[int(rows[0])] if len(rows) else None
 
 
-def _told(some: Trials, turn: Turn, settings: Settings) -> Finding:
+def _well(some: Trials, turn: Turn, settings: Settings) -> bool:
+    """Whether the run itself has a value with which the trials went well."""
+    own, values = _own(some, turn.factor, settings), some.factors[turn.factor][1]
+    return own is not None and turn.how != "worse" and any(values[i] == own and not some.bad[i] for i in turn.rows)
+
+
+def _told(some: Trials, turn: Turn) -> Finding:
     column = some.factors[turn.factor][0]
     same = [c.name for kind, (c, _) in some.factors.items() if kind != turn.factor]
     beside, beside_zh = (
@@ -178,12 +185,9 @@ def _told(some: Trials, turn: Turn, settings: Settings) -> Finding:
         f"，{'、'.join(same[:5])} 相同" * bool(same),
     )
     how, how_zh = ENDED[turn.how]
-    own = _own(some, turn.factor, settings)
-    well = own is not None and turn.how != "worse" and str(own) in {str(some.factors[turn.factor][1][i]) for i in turn.rows
-                                                                  if not some.bad[i]}  # fmt: skip
     of = f" ({turn.result})" if turn.result else ""
     return Finding(
-        "outcome-follows-setting", Severity.S3 if well else Severity.S2,
+        "outcome-follows-setting", Severity.S2,
         f"Of {len(some.table)} trials those with {column.name} {', '.join(turn.bad[:4])} {how}{of}, those with "
         f"{', '.join(turn.good[:4])} did not{beside}.",
         f"{len(some.table)} 次试验中，{column.name} 为 {'、'.join(turn.bad[:4])} 的{how_zh}{of}，"

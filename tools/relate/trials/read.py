@@ -100,7 +100,11 @@ def trials(table: Table) -> Trials | None:
         if values is not None and (kind not in NUMBERS or values.dtype.kind == "f"):
             factors[kind] = column, values
     ends = _ends(table, {id(c) for c, _ in factors.values()})
-    if not factors or not (_named(table) or (ends != "").any() or not _moves(table, factors)):
+    if not _named(table) and not (ends != "").any():  # a column that goes on with every row is the way of one run
+        factors = {kind: f for kind, f in factors.items() if f[0].role != "axis" or f[0].of not in STEADY}
+        if _moves(table, factors):
+            return None
+    if not factors:
         return None
     results = [c for c in table.columns if c.values.dtype.kind == "f" and not factor_of(c.name)
                and means(WORSE, c.name) and np.isfinite(c.values).sum() >= LEAST]  # fmt: skip
