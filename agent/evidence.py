@@ -228,24 +228,16 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.data.earlier import check_earlier
     from ..tools.data.evalrows import check_eval_rows
     from ..tools.data.splits import check_splits
-    from ..tools.logs.collectives import check_collectives
+    from ..tools.operation.collectives import check_collectives
     from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
-        "lint": partial(lint, read=read),
-        "data": check_run_data,
-        "checkpoints": check_run_checkpoints,
-        "evals": check_run_evals,
-        "eval rows": check_eval_rows,
-        "splits": check_splits,
-        "copies": check_copies,
-        "cached": check_cached,
-        "corpora": check_corpora,
-        "earlier": check_earlier,
-        "places": check_places,
+        "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
+        "evals": check_run_evals, "eval rows": check_eval_rows, "splits": check_splits, "copies": check_copies,
+        "cached": check_cached, "earlier": check_earlier, "places": check_places, "corpora": check_corpora,
         "collectives": check_collectives,
-    }
+    }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
 

@@ -13,6 +13,7 @@ from triage.tools.config.lint import lint
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
+from triage.tools.data.corpora import check_corpora
 from triage.tools.data.dumps import read_dump
 from triage.tools.data.earlier import check_earlier
 from triage.tools.data.evalrows import check_eval_rows
@@ -27,6 +28,7 @@ from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
+from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
@@ -60,6 +62,8 @@ TOOLS = {
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
+    "operation.collectives": lambda p: [check_collectives(discover(p))],
+    "data.corpora": lambda p: [check_corpora(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),

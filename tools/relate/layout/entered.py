@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...findings import Evidence, Finding
-from ...logs.collectives import MOST_RANKS, Place, compared
+from ...operation.collectives import MOST_RANKS, Place, compared
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
