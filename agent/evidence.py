@@ -223,10 +223,11 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data
+    from ..tools.data.corpora import check_corpora
     from ..tools.data.earlier import check_earlier
     from ..tools.data.evalrows import check_eval_rows
     from ..tools.data.splits import check_splits
-    from ..tools.operation import fields, places
+    from ..tools.operation import collectives, fields, places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -241,6 +242,8 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "earlier": check_earlier,
         "places": places.check_places,
         "fields": fields.check_fields,
+        "corpora": check_corpora,
+        "collectives": collectives.check_collectives,
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

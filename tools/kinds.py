@@ -175,8 +175,8 @@ _DRAWN = bounded(
 """Prometheus text, and columns under a row of dashes."""
 _PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")
 _LOG_TEXT = re.compile(
-    rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d"
-    rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d%\||CUDA|NCCL|[Ee]rror", _I
+    rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d|CUDA"
+    rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d%\||NCCL|[Ee]rror|\xac ?\d{1,9} ?\xe6\xad\xa5.{0,40}\xe6\x8d\x9f", _I
 )  # fmt: skip
 _STACK_TEXT = re.compile(rb"(?m)^(?:Thread 0x|Current thread 0x|Process \d+: |Thread \d+ \((?:idle|active))")
 _NUMBER = bounded(rb"[-+]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?")

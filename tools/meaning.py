@@ -35,7 +35,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         requests: request requests req reqs 请求
         second: s sec second seconds 秒
         throughput: throughput tps speed rate_of 吞吐 吞吐量 吞吐率 速度 速率
-        time: t time times duration took elapsed spent 耗时 用时 时间 时长 时延
+        time: t time times duration took elapsed spent 毫秒 耗时 用时 时间 时长 时延
         latency: latency delay 延迟
         wait: wait waiting waits stall stalled blocked 等待 空等 阻塞
         step: step iter iteration it 步 迭代 单步 每步
@@ -81,6 +81,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         reference: ref reference 参考 参考模型
         critic: critic 价值
         loss: loss losses ce nll xent 损失 损失值
+        parameter: param params parameter parameters weight weights 参数 权重
         grad: grad grads gradient gradients 梯度
         norm: norm 范数
         learning: learning 学习
@@ -145,6 +146,8 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("sm_clock", "clock gpu", "", "hertz"),
     _quantity("gpu_temperature", "temperature", "gpu core", "degrees"),
     _quantity("gpu_power", "power", "gpu", "watts"),
+    _quantity("weight_norm", "parameter norm"),
+    _quantity("gpu_utilization", "core share", "gpu compute", "share"),
     _quantity("gpu_utilization", "utilization gpu", "core compute share", _SHARE),
     _quantity("tokens_per_second", "tokens second", "gpu throughput response prompt", "rate"),
     _quantity("tokens_per_second", "tokens throughput", "gpu second", "rate"),
@@ -358,8 +361,9 @@ SAME: Mapping[str, str] = MappingProxyType(table("SAME", (
         task: benchmark 任务
         sample: 样本
         row: 行
-        time: 时间 耗时
+        time: 时间 耗时 用时
         total: 累计 总
+        compute: 计算
     """.strip().splitlines() for meant, words in [line.strip().split(": ")] for said in words.split()
 )))  # fmt: skip
 """Word of a name -> the word that most files use for it: relations seek a column by that word, and need not know how

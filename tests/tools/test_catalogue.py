@@ -13,6 +13,7 @@ from triage.tools.config.lint import lint
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
+from triage.tools.data.corpora import check_corpora
 from triage.tools.data.dumps import read_dump
 from triage.tools.data.earlier import check_earlier
 from triage.tools.data.evalrows import check_eval_rows
@@ -28,6 +29,7 @@ from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.operation.fields import check_fields
+from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
@@ -62,6 +64,8 @@ TOOLS = {
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "scores": lambda p: [check_run_evals(discover(p))],
     "operation.fields": lambda p: [check_fields(discover(p))],
+    "operation.collectives": lambda p: [check_collectives(discover(p))],
+    "data.corpora": lambda p: [check_corpora(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),

@@ -34,6 +34,7 @@ FILES, TEMPLATE = 200, 1 << 18
 """Files that are looked at, each up to the limit of a JSON file."""
 SCALING = ("type", "factor", "rope_theta", "original_max_position_embeddings")
 ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
+SIZES = ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")
 ENDS = bounded(r"<\|im_end\|>|<\|eot_id\|>|<\|end\|>|<end_of_turn>|<\|endofturn\|>|<\|eot\|>|<\|end_of_turn\|>")
 """Tokens that end a turn in the chat templates of public models."""
 SPLIT = bounded(r"(?i)(?:^|[^a-z])(?:split|input|chunk|in)[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$")
@@ -50,7 +51,8 @@ def check_copies(run: Run) -> Report:
     small = [a for a in run.artifacts if a.name.endswith(".json")][:FILES]
     for artifact in small:
         files.setdefault(PurePosixPath(artifact.name).name, []).append(artifact)
-    found = [*_rope(files.get("config.json", ())), *_templates(files.get("tokenizer_config.json", ())), *_jinjas(run),
+    models = [a for a in small if "config" in PurePosixPath(a.name).name.lower()]
+    found = [*_rope(models), *_templates(files.get("tokenizer_config.json", ())), *_jinjas(run),
              *_stops(files)]  # fmt: skip
     parts = [*_parts(run), *_empty(run)]
     looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
@@ -87,7 +89,10 @@ def _positions(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rope(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
+    sizes = dict(_read(some, lambda value: [value.get(key) for key in SIZES]))
     for (a, one), (b, other) in combinations(_read(some, _positions), 2):
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(sizes[a], sizes[b], strict=True)):
+            continue  # of two models
         both = {k: (one.get(k), other.get(k)) for k in SCALING}
         apart = {k: v for k, v in both.items() if v[0] != v[1] and (k != "rope_theta" or None not in v)}
         if apart:

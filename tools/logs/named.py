@@ -31,7 +31,11 @@ CODES = declare(
         CHECK,
         "the package that an error misses is in the list of installed packages: another interpreter ran",
     ),
-    ("ranks-at-different-collectives", CHECK, "at the time limit the ranks waited in different collectives"),
+    (
+        "ranks-at-different-collectives",
+        CHECK,
+        "at the time limit the ranks waited in different collectives, or with different sizes in one",
+    ),
     ("ranks-at-one-collective", CHECK, "at the time limit all ranks waited in the same collective"),
 )
 PATH = bounded(r"(?:directory|found|denied|exist)[^'\"]{0,40}['\"]([^'\"]{1,300})['\"]|['\"]([^'\"]{1,300})['\"]")
@@ -41,7 +45,7 @@ MODULE = bounded(r"No module named ['\"]([\w.]{1,80})['\"]")
 FIELD = bounded(r"KeyError: ['\"](\w{1,60})['\"]|Column name \[?['\"](\w{1,60})['\"]\]? not in")
 ROWS = bounded(r"(?i)\.jsonl$|(?:^|[/_.-])(?:train|sft|data)[\w.-]{0,40}\.(?:csv|tsv)$")
 FREEZE = bounded(r"(?i)(?:^|[/_.-])(?:pip[_-]?(?:freeze|list)|freeze|conda[_-]?list|packages)[\w.-]{0,20}$")
-WORK = bounded(r"SeqNum=(\d{1,12}), OpType=([A-Z_]{3,40})")
+WORK = bounded(r"SeqNum=(\d{1,12}), OpType=([A-Z_]{3,40})(?:, NumelIn=(\d{1,20}))?")
 RANK = bounded(r"\[?[Rr]ank\]?\s?(\d{1,6})")
 FREEZE_BYTES = ROWS_BYTES = 1 << 20
 MOST_ROWS, LEAST_ROWS = 200, 3
@@ -168,24 +172,26 @@ def packages(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
 
 def collectives(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Where each rank waited when the time limit came."""
-    at: dict[str, tuple[str, str]] = {}
+    at: dict[str, tuple[str, str, str]] = {}
     shown: dict[str, Evidence] = {}
     for said in (*_said(findings, "nccl-timeout"), *_waits(run, findings)):
         work, rank = WORK.search(said.text or ""), RANK.search(said.text or "")
         if work and rank and rank[1] not in at:
-            at[rank[1]], shown[rank[1]] = (work[1], work[2]), said
+            at[rank[1]], shown[rank[1]] = (work[1], work[2], work[3] or ""), said
     if len(at) < LEAST_RANKS:
         return
-    kinds: dict[tuple[str, str], list[str]] = {}
+    kinds: dict[tuple[str, str, str], list[str]] = {}
     for rank, where in at.items():
         kinds.setdefault(where, []).append(rank)
     said = "; ".join(
-        f"rank {', '.join(sorted(r, key=int)[:8])} in {op} number {n}" for (n, op), r in sorted(kinds.items())
+        f"rank {', '.join(sorted(r, key=int)[:8])} in {op} number {n}{_of(size)}"
+        for (n, op, size), r in sorted(kinds.items())
     )
     said_zh = "；".join(
-        f"rank {', '.join(sorted(r, key=int)[:8])} 在第 {n} 个 {op}" for (n, op), r in sorted(kinds.items())
+        f"rank {', '.join(sorted(r, key=int)[:8])} 在第 {n} 个 {op}{_of(size)}"
+        for (n, op, size), r in sorted(kinds.items())
     )
-    apart = len({op for _, op in kinds}) > 1
+    apart = len({op for _, op, _ in kinds}) > 1 or (len({n for n, *_ in kinds}) == 1 and len(kinds) > 1)
     if len(kinds) > 1 and not apart:
         return  # counters of different groups, or one that came later: no proof
     alone = sorted(kinds.values(), key=len)[0] if apart else []
@@ -193,6 +199,10 @@ def collectives(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
     code = "ranks-at-different-collectives" if apart else "ranks-at-one-collective"
     yield Finding(code, Severity.S2 if apart else Severity.S3, f"At the time limit: {said}.", f"超时时：{said_zh}。",
                   tuple(shown.values())[:8], {"ranks": {r: list(w) for r, w in at.items()}})  # fmt: skip
+
+
+def _of(size: str) -> str:
+    return f" ({size})" if size else ""
 
 
 def _waits(run: Run, findings: Sequence[Finding]) -> Iterator[Evidence]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -16,10 +17,11 @@ import numpy as np
 from ..documents.event import Event
 from ..findings import Evidence, Finding, Severity
 from ..patterns import bounded
+from ..relate.distributions import texts
 from ..relate.line import means
 from ..tables.table import Column, Table
 
-STATE = bounded(r"^(?:job_?)?(?:state|status|result|outcome|phase|状态|结果)$")
+STATE = bounded(r"^(?:job_?)?(?:state|status|result|outcome|phase|ending|状态|结果|结局|结束状态)$")
 NODES = bounded(r"^(?:nodes?_?list|nodes?|hosts?|hostnames?|machines?|exec_host|nodes_used|节点|节点列表|机器)$")
 JOB = bounded(r"^(?:job_?id|job|run|id|name|pod|jobname|作业|作业号|任务)$")
 CODE = bounded(r"^exit_?(?:code|status)$|^(?:退出码|返回码)$")
@@ -45,8 +47,12 @@ KEPT = bounded(r"(?i)\b(?:with|and|incl\w*) (?:the )?optimi[sz]er|weights and op
 LINKS = bounded(
     r"(?:link|infiniband|(?:^|_)ib_|roce|rdma|symbol|port_(?:rcv|xmit|receive|transmit)|pcie|nvlink|retrans|crc)"
 )
+TAKEN = bounded(r"^(?:when|snapshot|sample|phase|before_after|taken|时刻|时间|采样|快照)$")
+"""Columns that say when a row was read."""
 FAULTS = bounded(r"(?:ecc|xid|retired|remapped|row_remap|throttl|thermal)")
-COUNTS_UP = bounded(r"(?:_total|_count|errors?|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$")
+COUNTS_UP = bounded(
+    r"(?:_total|_count|errors?(?:_\w{1,10})?|discards|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$"
+)
 LEAST_KEYS, FEW, FAR_MORE = 4, 0.1, 5.0
 """Ports or cards from which on one is told from the others, the share of them that is one of few, and times that its
 counter grew more than theirs."""
@@ -179,12 +185,34 @@ def _bare(text: str, at: int | None, place: Evidence) -> Finding:
 def counted(tables: Sequence[Table]) -> Iterator[Finding]:
     """Counters that grow from one snapshot to another on one port, card or machine alone."""
     told: set[str] = set()
-    for one, other in combinations([t for t in tables if LEAST_KEYS <= len(t) <= 20_000][:60], 2):
-        same = one.file != other.file and [c.name for c in one.columns] == [c.name for c in other.columns]
+    parts = [part for table in tables[:60] if LEAST_KEYS <= len(table) <= 20_000 for part in _snapshots(table)]
+    for one, other in combinations(parts[:60], 2):
+        same = (one.file, one.part) != (other.file, other.part) and [c.name for c in one.columns] == [
+            c.name for c in other.columns
+        ]
         for code, pattern in (("link-counters-grow", LINKS), ("fault-counters-grow", FAULTS)):
             if same and code not in told and (found := _grown(code, pattern, one, other)) is not None:
                 told.add(code)
                 yield found
+
+
+def _snapshots(table: Table) -> list[Table]:
+    """The first and the last rows of a table in which every port or card stands once at each of a few times."""
+    when = next((c for c in table.columns if c.of == "time" or means(TAKEN, c.name)), None)
+    if when is None:
+        return [table]
+    said = texts(when)
+    times = list(dict.fromkeys(said.tolist()))
+    ends = [said == times[0], said == times[-1]]
+    if len(times) < 2 or ends[0].sum() != ends[1].sum() or ends[0].sum() < LEAST_KEYS:
+        return [table]
+    bare = replace(table, columns=tuple(c for c in table.columns if c is not when))
+    return [replace(bare.only(rows), part=f"{table.part} {at}".strip())
+            for rows, at in zip(ends, (times[0], times[-1]), strict=True)]  # fmt: skip
+
+
+def _said(table: Table) -> str:
+    return f"{table.file} {table.part}".strip()
 
 
 def _keys(table: Table) -> list[tuple[str, ...]]:
@@ -213,8 +241,8 @@ def _grown(code: str, pattern: re.Pattern[str], one: Table, other: Table) -> Fin
     places = ((other, theirs[key], 2), (one, mine[key], 1))
     return Finding(
         code, Severity.S2,
-        f"{named}: {said} (from {one.file} to {other.file}), while the other {len(both) - len(moved)} hardly move.",
-        f"{named}：{said}（{one.file} → {other.file}），其余 {len(both) - len(moved)} 个几乎没有变化。",
+        f"{named}: {said} (from {_said(one)} to {_said(other)}), while the other {len(both) - len(moved)} hardly move.",
+        f"{named}：{said}（{_said(one)} → {_said(other)}），其余 {len(both) - len(moved)} 个几乎没有变化。",
         tuple(Evidence(t.file, int(t.lines[i]) or None, metric=rows[0][0], value=rows[0][side],
                        text=f"{named} {said}"[:300]) for t, i, side in places),
         {"key": list(key), "grown": {name: [was, now] for name, was, now in rows}, "names": named},

@@ -28,7 +28,11 @@ SHARE = bounded(r"(?:^|_)(?:rate|ratio|share|pct|percent|frac|fraction|prop)(?:_
 CALM = bounded(r"cache|retriev|search|recall|prefix|index|缓存|检索|召回")
 """Hits that are wanted."""
 SUBJECTS: Mapping[str, tuple[str, str, str]] = {
-    "toxic-share-rises": (r"tox|unsafe|harmful|nsfw|profan|hate|abus|有害|毒性|不安全|涉黄", "toxic", "毒性内容"),
+    "toxic-share-rises": (
+        r"tox|unsafe|safety|harmful|nsfw|profan|hate|abus|有害|毒性|不安全|安全监控|涉黄",
+        "toxic",
+        "毒性内容",
+    ),
     "pii-share-rises": (r"(?:^|_)pii(?:_|$)|personal|privacy|隐私|个人信息", "personal data", "个人信息"),
 }
 """Code -> what is counted, by the names of column, file and folder."""
@@ -66,7 +70,7 @@ def streamed(tables: Sequence[Table]) -> Iterator[Finding]:
     """One finding for each table whose counted share of something bad steps up."""
     for table in tables:
         ways = sorted((c for c in table.of("axis") if c.values.dtype.kind == "f"), key=lambda c: c.of != "step")
-        axis = next((c for c in ways if c.of != "index"), None)
+        axis = next((c for c in ways if c.of != "index"), ways[0] if ways else None)
         if axis is None or not 2 * PLACES <= len(table) <= MOST_PLACES:
             continue
         for column, shares in _shares(table):

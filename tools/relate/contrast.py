@@ -116,10 +116,15 @@ def _way(table: Table) -> Column | None:
 
 def _by(group: Column, axis: Column | None) -> str:
     """What the groups are: numbered stages that all have a row at each step work side by side, as of a pipeline."""
-    if axis is not None and STAGE.search(group.name) and len(group.values):
-        names = {str(v) for v in group.values.tolist()}
-        _, count = np.unique(axis.values, return_counts=True)
-        if all(v.removesuffix(".0").isdecimal() for v in names) and 1 < len(names) <= np.median(count):
+    if not STAGE.search(group.name) or not len(group.values):
+        return group.of or group.name
+    said = [str(v) for v in group.values.tolist()]
+    names = set(said)
+    if len(names) > 1 and all(v.removesuffix(".0").isdecimal() for v in names):
+        if axis is None:  # in turn, as side by side: a later one of a curriculum comes alone
+            beside = all(set(said[i : i + len(names)]) == names for i in range(0, len(said), len(names)))
+            return "stage" if beside and len(said) > len(names) else group.of or group.name
+        if len(names) <= np.median(np.unique(axis.values, return_counts=True)[1]):
             return "stage"
     return group.of or group.name
 
@@ -252,6 +257,10 @@ def _finding(c: Contrast) -> Finding:
     return Finding("group-differs", severity, en, zh, c.evidence, data)
 
 
+AS_IT_WAS = 0.02
+"""Share of its level by which a group may get worse and still be where it was."""
+
+
 @dataclass(frozen=True)
 class Parting:
     """One group of a measure gets worse along the way while others do not."""
@@ -282,7 +291,11 @@ def parted(p: Parting) -> Finding:
     move, (first, last) = p.move, p.move.ends
     worse = move.line.better * (last - first) < 0
     change = (last - first) / move.scale
-    serious = worse and abs(change) >= 0.1 and all(move.line.better * (m.ends[1] - m.ends[0]) >= 0 for m in p.others)
+    serious = (
+        worse
+        and abs(change) >= 0.1
+        and all(move.line.better * (m.ends[1] - m.ends[0]) >= -AS_IT_WAS * m.scale for m in p.others)
+    )
     slow = serious and all(c.kind == "drift" for c in move.lasting)
     names = ", ".join(m.line.group for m in p.others[:4])
     i = move.lasting[0].i if move.lasting else 0

@@ -44,6 +44,9 @@ from .joined.look import JOINED, joined, unkept
 from .kinds.look import KINDS_OF_QUANTITY, related_by_kind
 from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
+from .media.look import MEDIA, heard
+from .members.learned import unlearned
+from .members.read import families
 from .moves import Move
 from .onset import Onset
 from .reported.look import REPORTED, of_reports
@@ -54,6 +57,7 @@ from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
 from .texts.look import TEXTS, of_texts
+from .trials.follows import TRIALS, tried
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -71,6 +75,7 @@ CODES = declare(
     ("group-differs", CONTRAST, "a measure differs by rank, host, shard, source or another group"),
     ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
     ("group-worsens", CONTRAST, "one group of a measure gets worse, slowly and with no break, while no other does"),
+    ("part-not-learned", CONTRAST, "a part of a loss stays where it began while other parts of it fall"),
     ("toxic-share-rises", CONTRAST, "a monitor counts far more toxic samples from one place on, in one source"),
     ("masking-saw-nothing", CONTRAST, "a stage that takes personal data out saw nothing of one source"),
     ("stage-saw-nothing", CONTRAST, "a stage of the data pipeline saw nothing of one source"),
@@ -190,6 +195,9 @@ class _Read:
     clock: Clock
     lines: Sequence[Line]
     moved: tuple[Move, ...]
+    families: Sequence[Table]
+    parts: tuple[Move, ...]
+    """What the members of the families of columns do."""
     begun: Onset | None
     apart: Sequence[Contrast]
     said: Sequence[Finding]
@@ -233,13 +241,15 @@ def relate(
     clock = clock_of(tables, events)
     lines = [clock.on_steps(line) for line in lines_of(series, tables)]
     moved = moves.moves(lines)
+    kin = families(tables)
+    parts = moves.moves([clock.on_steps(line) for line in lines_of((), kin)])
     begun = onset.onset(moved, [e for e in events if e.what != "lost"], clock)
     apart = contrast.contrasts(series, tables)
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
     found, checks = _run(
         _Read(series, tables, settings, events, claims, facts, failures, stated, counts, cases,
-              clock, lines, moved, begun, apart, said, made)
+              clock, lines, moved, kin, parts, begun, apart, said, made)
     )  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
@@ -300,8 +310,9 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ("series", "tables"),
         lambda r: [
             *contrast.told(r.apart),
-            *map(contrast.parted, contrast.partings(r.moved)),
-            *streamed.streamed(r.tables),
+            *map(contrast.parted, contrast.partings((*r.moved, *r.parts))),
+            *unlearned((*r.moved, *r.parts)),
+            *streamed.streamed([*r.tables, *r.families]),
             *staged.staged(r.tables),
         ],
     ),
@@ -317,6 +328,8 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
     ),
+    MEDIA: (("tables",), lambda r: heard(r.tables)),
+    TRIALS: (("tables",), lambda r: tried(r.tables, r.settings)),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
     LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),
     SERVING: (

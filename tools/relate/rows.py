@@ -44,8 +44,8 @@ MEDIA = bounded(
     r"(?i)\.(?:wav|mp3|flac|mp4|mkv|webm|m4a|ogg|avi|srt|vtt)$|audio|video|speech|subtitle|caption|clip|utterance"
 )
 """What says that the rows are of sound or pictures."""
-LEVEL = bounded(r"^(?:level|quantizer|rvq_level|codebook)(?:_?(?:id|idx|index|no))?$")
-USED = bounded(r"(?:entropy|perplexity|utili[sz]ation|usage|used|active)")
+LEVEL = bounded(r"^(?:level|quantizer|rvq_level|codebook|rvq|vq|q|层|级|层级|码本)(?:_?(?:id|idx|index|no))?$")
+USED = bounded(r"(?:entropy|perplexity|utili[sz]ation|usage|used|active|熵|困惑度|使用率)|^h(?:_|$)")
 NAME = bounded(r"^(?:name|kernel(?:_name)?|op(?:erator)?|function|key|event)$")
 SPENT = bounded(
     r"^(?!.{0,40}(?:avg|mean|min|max|calls|count)).{0,40}(?:time|total|self|dur|_ms|_us)|^(?:[mun]?s|seconds|耗时)$"

@@ -257,7 +257,7 @@ def _even(title: str, names: list[str], lines: list[Line], at: int, split: re.Pa
         places.append(lines[i].number)
         if len(rows) == FIRST:
             judged = True
-            if not _is_table(names, rows):
+            if not _is_table(names, rows[bool(unit_row(names, rows[:3])) :]):
                 return 0, None
     units = unit_row(names, rows[:3]) if len(rows) > 1 else []
     if not rows or not (judged or _is_table(names, rows[bool(units) :])):

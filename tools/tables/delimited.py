@@ -132,26 +132,32 @@ class _Reader:
         self.cut = ""
 
     def tables(self, lines: Iterable[Line]) -> Iterator[Raw]:
-        rows, at, title, note, above = [], [], "", "", ""
+        rows, at, title, note, above, before = [], [], "", "", "", ""
         for place, cells, text in self._rows(lines):
             if cells is None:  # a comment, a title or a gap
-                note = text.strip() or note
+                before, note = (note, text.strip()) if text.strip() else (before, note)
                 above = above or note
                 continue
             if rows and self._another(rows, cells, note):
                 yield from self._table(rows, at, title)
                 rows, at, title = [], [], "" if _COMMENT.match(note) else note
             elif not rows and note:
-                rows, at, title = self._noted(note, place, cells)
-            note = ""
+                rows, at, title = self._noted(note, place, cells, before)
+            note = before = ""
             rows.append(cells)
             at.append(place)
         for raw in self._table(rows, at, title):
             raw.note = above
             yield raw
 
-    def _noted(self, note: str, line: int, cells: list[str]) -> tuple[list[list[str]], list[int], str]:
-        """The header where it is a comment (`# step loss lr`), or the title of the table."""
+    def _noted(
+        self, note: str, line: int, cells: list[str], before: str = ""
+    ) -> tuple[list[list[str]], list[int], str]:
+        """The header where it is a comment (`# step loss lr`), with units below it or not; or the table's title."""
+        if before and unit_row(cells, [note.lstrip("#/%-! \t").split()] * 2) and _COMMENT.match(before):
+            rows, at, title = self._noted(before, line - 1, cells)
+            if rows:
+                return [*rows, note.lstrip("#/-! \t").split()], [*at, line - 1], title
         if _COMMENT.match(note) and any(is_number(c) for c in cells):
             bare = note.lstrip("#/%-! \t")
             for separator in (self.shape.separator, "", ","):

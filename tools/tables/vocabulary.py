@@ -23,7 +23,7 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
                      "batch_idx training_step train_step optimizer_step gradient_step batches_seen n_updates "
                      "current_step cur_step at_step env_step env_steps timestep timesteps total_timesteps "
                      "num_steps episode episodes ppo_step 步 步数 步骤 训练步数 训练步 迭代 迭代次数 迭代数 全局步数 "
-                     "当前步 更新步数 更新次数 步长数"),
+                     "当前步 更新步数 更新次数 步长数 窗口 窗口号 数据窗口 window_idx window_id window_no"),
     "epoch": words_of("epoch epochs ep epoch_num num_epoch epoch_idx current_epoch train_epoch 轮 轮次 轮数 周期 "
                       "训练轮数 训练轮次 第几轮 回合 epoche epochen época époque エポック"),
     "tokens": words_of("tokens total_tokens num_tokens consumed_tokens tokens_seen seen_tokens "

@@ -308,6 +308,26 @@ ROWS = (
         ("RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.", "RuntimeError: Function 'LogSoftmaxBackward0' returned nan values in its 0th output."),
     ),
     Signature(
+        "nonfinite-at-op", S1, r"(?i)(\bfirst\b|earliest|首个|首次|最先|最早|第一个).{0,40}(non-?finite|\bnans?\b|\binfs?\b|非有限|非数).{0,60}(norm|softmax|rsqrt|rope|rotary)|(non-?finite|\bnans?\b|非有限|非数).{0,30}(\bfirst\b|earliest|首先|最先|首次).{0,60}(norm|softmax|rsqrt|rope|rotary)",
+        "the program names a normalisation, softmax or rotation as the first place that is not finite", "程序指出首个非有限值出现在归一化、softmax 或旋转位置编码",
+        ("first non-finite output: model.layers.3.input_layernorm (max|x| = 0.0002)", "首个非有限输出: model.layers.11.post_attention_layernorm", "NaN first seen in attn.softmax at step 300"),
+        ("first nan at step 300, grad norm 2.1", "grad norm: nan", "first non-finite output: model.layers.27.mlp"),
+        must_not=r"(?i)grad(ient)?[_ -]?norm|no (nan|non-?finite)|没有|未发现",
+    ),
+    Signature(
+        "input-at-format-limit", S2, r"(?i)(\bamax|abs_?max|max\|x\||最大绝对值|绝对值最大)\W{0,4}(6[45]\d{3}(\.\d{1,6})?|inf)\b|reproduc\w{0,8} in fp32\W{0,3}(no|false)\b|fp32 (重跑|复现)\W{0,3}(否|正常)",
+        "what goes into the operation is at the end of fp16, or fp32 computes it", "进入该运算的数值已到 fp16 的上限，或用 fp32 计算正常",
+        ("hook: input amax 64512.0, output nan", "NaN batch reproduced in fp32: no", "输入绝对值最大 65504"),
+        ("hook: input amax 0.41, output nan", "reproduced in fp32: yes", "输入绝对值最大 0.00011"),
+    ),
+    Signature(
+        "nonfinite-at-product", S1, r"(?i)(\bfirst\b|earliest|首个|首次|最先|最早|第一个).{0,40}(non-?finite|\bnans?\b|\binfs?\b|非有限|非数).{0,60}(mlp|ffn|swiglu|down_proj|lm_head|embed|experts?)|(non-?finite|\bnans?\b|\binfs?\b|非有限|非数).{0,30}(\bfirst\b|earliest|首先|最先|首次).{0,60}(mlp|ffn|swiglu|down_proj|lm_head|embed|experts?)",
+        "the program names a feed-forward block, embedding or output layer as the first place that is not finite", "程序指出首个非有限值出现在前馈层、embedding 或输出层",
+        ("WARNING non-finite output first seen in module model.layers.27.mlp (SwiGLU)", "首个 inf 输出: layers.30.ffn.down_proj"),
+        ("first non-finite output: model.layers.3.input_layernorm", "no non-finite output first seen in module mlp"),
+        must_not=r"(?i)no (nan|non-?finite)|没有|未发现",
+    ),
+    Signature(
         "sampling-nonfinite", S0, r"probability tensor contains either `inf`, `nan`|[Pp]robabilit(y|ies) contains? (nan|NaN|inf)",
         "the probabilities to sample from are NaN or infinite", "用于采样的概率含 NaN 或无穷",
         ("RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",),

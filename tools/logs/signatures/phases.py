@@ -42,6 +42,17 @@ PHASES = (
         "显存是在评估循环里耗尽的",
     ),
     Phase(
+        "oom-in-generation",
+        bounded(
+            r"cache_utils\.py\", line \d+, in update$"
+            r"|in (_?sample|_?greedy_search|_?beam_search|_generate\w*|_decoding)$"
+        ),
+        re.compile(r"(?!)"),
+        "the GPU ran out of memory while generating, where the cache of keys and values grows",
+        "显存是在生成（KV 缓存增长）时耗尽的",
+        re.compile(r"vllm|sglang|lmdeploy|/tgi/"),
+    ),
+    Phase(
         "oom-in-optimizer-step",
         re.compile(
             r"(torch/optim/(?!lr_scheduler|optimizer\.py)|bitsandbytes/optim/|apex/optimizers/|deepspeed/ops/adam/"

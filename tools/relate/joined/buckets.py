@@ -15,7 +15,7 @@ from ..distributions import texts
 from ..line import means
 
 LEAST = 3
-LONG = 16384
+LONG = 8192
 """Windows of which documents are asked to fill some; chats in a shorter one are short by nature."""
 MOSTLY = 0.97
 """Share of the documents that lie below a quarter of the window, from which on it is told. Own judgement."""
@@ -48,6 +48,18 @@ def ranges(cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
     return (low, high) if len(low) >= LEAST and apart and (high > low).all() else None
 
 
+def _bounds(table: Table, column: Column) -> tuple[np.ndarray, np.ndarray] | None:
+    """The bounds of buckets: ranges in a column, or a lower bound with an upper one in the next column."""
+    if column.values.dtype.kind == "O":
+        return ranges(texts(column).tolist())
+    i = table.columns.index(column) + 1
+    if i >= len(table.columns) or table.columns[i].values.dtype.kind != "f":
+        return None
+    low, high = column.values, table.columns[i].values
+    chained = len(low) >= LEAST and (high > low).all() and np.array_equal(low[1:], high[:-1])
+    return (low, high) if chained else None
+
+
 def _number(digits: str, unit: str) -> float:
     return float(digits) * {"": 1, "k": 1024, "m": 1024**2}[unit.lower()]
 
@@ -62,7 +74,7 @@ def short(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
         if not LEAST <= len(table) <= 200:
             continue
         for column in table.columns:
-            bounds = ranges(texts(column).tolist()) if column.values.dtype.kind == "O" else None
+            bounds = _bounds(table, column)
             if bounds is not None and (found := _below(table, bounds, size)) is not None:
                 yield _told(table, column, window, found)
                 return
@@ -85,6 +97,7 @@ def _below(table: Table, bounds: tuple[np.ndarray, np.ndarray], size: float) -> 
     low, high = bounds
     numbers = [c for c in table.columns if c.values.dtype.kind == "f" and np.isfinite(c.values).all()
                and (c.values >= 0).all() and c.values.sum() > 0]  # fmt: skip
+    numbers = [c for c in numbers if not (np.array_equal(c.values, low) or np.array_equal(c.values, high))]
     counts = next((c for c in numbers if not means(TOKENS, c.name)), None)
     if counts is None or not (high <= size / 4).any():
         return None
@@ -120,10 +133,13 @@ def plenty(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
         return
     for table in tables:
         for column in table.columns if LEAST <= len(table) <= 200 else ():
-            bounds = ranges(texts(column).tolist()) if column.values.dtype.kind == "O" else None
+            bounds = _bounds(table, column)
+            if bounds is None:
+                continue
             tokens = next((c for c in table.columns if c.values.dtype.kind == "f" and means(TOKENS, c.name)
-                           and np.isfinite(c.values).all() and (c.values >= 0).all()), None)  # fmt: skip
-            if bounds is None or tokens is None or tokens.values.sum() <= 0:
+                           and np.isfinite(c.values).all() and (c.values >= 0).all()
+                           and not any(np.array_equal(c.values, b) for b in bounds)), None)  # fmt: skip
+            if tokens is None or tokens.values.sum() <= 0:
                 continue
             far = bounds[0] >= window.value / 2
             share = float(tokens.values[far].sum() / tokens.values.sum())

@@ -19,9 +19,10 @@ from ..line import means
 
 LEAST = 4
 MODULE = bounded(
-    r"(?:^|_)(?:module|layer|op|operator|tensor|param(?:eter)?|name|block|node)(?:_name)?(?:_|$)|模块|算子|层名|张量"
+    r"(?:^|_)(?:(?:sub_?)?module|layer|op|operator|tensor|param(?:eter)?|name|block|node)(?:_name)?(?:_|$)|模块|算子|层名|张量"
 )
 DOTTED = re.compile(r"[a-z_]\w{0,40}(?:[./]\w{1,40}){1,12}", re.I)
+WORD = re.compile(r"[a-z_]\w{0,40}", re.I)
 DIVIDES = bounded(r"(?i)softmax|norm|exp|log|rope|rotary|div|sqrt|attn_?weights|scores?_?mask|归一")
 """Operations that divide, take roots, logarithms or exponentials."""
 COUNTS = bounded(r"(?:nan|inf|non_?finite)_?(?:frac|fraction|count|share|ratio|pct|n)?$|^n_?(?:nan|inf)|非数|无穷")
@@ -44,7 +45,8 @@ def _first(table: Table) -> tuple[Column, np.ndarray, int] | None:
     if column is None:
         return None
     names = texts(column)
-    if np.mean([bool(DOTTED.fullmatch(n.strip())) for n in names]) < 0.8:
+    named = [bool(DOTTED.fullmatch(n.strip())) for n in names]
+    if np.mean(named) < 0.5 or not all(d or WORD.fullmatch(n.strip()) for d, n in zip(named, names, strict=True)):
         return None
     if len(set(names.tolist())) < len(names):
         return _of_passes(table, column, names)

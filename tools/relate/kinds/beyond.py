@@ -21,6 +21,8 @@ LARGEST = {"e4m3": 448.0, "e5m2": 57344.0, "fp16": 65504.0, "float16": 65504.0}
 HOLDS = bounded(r"max_?repr|repr\w*_?max|representable|(?:fp8|fmt|format|dtype|range)_?(?:max|limit|bound)"
                 r"|(?:^|_)qmax(?:_|$)|clip_?(?:max|limit|bound)|可表示|量程")  # fmt: skip
 """What the largest number is called that a scale lets through."""
+AT = 0.99
+"""Share of the largest number from which on an extreme has reached it: a format that saturates never passes it."""
 LEAST, FAR = 8, 1.5
 """Rows of a part, and times its range that its last fifth is, from which on it has outgrown it. Own judgement."""
 FORMAT = bounded(r"e4m3|e5m2|(?<!b)fp16|(?<!b)float16")
@@ -32,10 +34,12 @@ def beyond(tables: Sequence[Table], said: Sequence[Stated]) -> list[Finding]:
     found = []
     for table in tables:
         for column in table.of("measure") if named else ():
-            if column.values.dtype.kind != "f" or not means(EXTREME, column.name):
+            if column.values.dtype.kind != "f" or not (
+                means(EXTREME, column.name) or EXTREME.search(table.file.lower())
+            ):
                 continue
             name, where = min(named.items(), key=lambda one: LARGEST[one[0]])
-            over = np.flatnonzero(column.values > LARGEST[name])
+            over = np.flatnonzero(column.values >= AT * LARGEST[name])
             if len(over) and len(over) < len(table):
                 found.append(_told(table, column.name, column.values, over, name, where))
     return found[:3]
@@ -62,10 +66,10 @@ def _told(table: Table, name: str, values: np.ndarray, over: np.ndarray, of: str
     largest = LARGEST[of]
     return Finding(
         "values-beyond-format", Severity.S3,
-        f"{name} is above {largest:g}, the largest number of {of} ({where.file}:{where.line}), in {len(over)} of "
+        f"{name} is at or above {largest:g}, the largest number of {of} ({where.file}:{where.line}), in {len(over)} of "
         f"{len(values)} rows of {table.file}, at most {values[top]:.5g}: unscaled they are cut off.",
-        f"{table.file} 的 {len(values)} 行中有 {len(over)} 行 {name} 超过 {of} 的最大值 {largest:g}（{where.file}:"
-        f"{where.line}），最大 {values[top]:.5g}：不缩放就会被截断。",
+        f"{table.file} 的 {len(values)} 行中有 {len(over)} 行 {name} 达到或超过 {of} 的最大值 {largest:g}（"
+        f"{where.file}:{where.line}），最大 {values[top]:.5g}：不缩放就会被截断。",
         (Evidence(table.file, int(table.lines[top]) or None, metric=name, value=float(values[top])), where),
         {"metric": plain(name), "rows": len(over), "largest": largest, "kinds": ["format"],
          "names": f"{name} {values[top]:.5g} > {largest:g} ({of}), {where.file}:{where.line}",

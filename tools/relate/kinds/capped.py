@@ -66,6 +66,8 @@ def _of(table: Table) -> Capped | None:
         limit = float(np.nanmedian(size.values[at])) if at.any() else limit
     else:
         at = size.values == limit
+        if np.ptp(np.unique(finite, return_counts=True)[1]) == 0:
+            return None  # lengths that somebody chose, so many of each
         below = ((size.values >= 0.95 * limit) & ~at).sum()
         if at.sum() < HEAP * max(float(below), 1.0) or limit < 16:
             return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
-from . import called, profiled, topology
+from . import called, entered, profiled, topology
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -23,4 +23,5 @@ CODES = declare(
 def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
     """The layout of a run over its machines, and what its ranks spend their time on."""
     some = tables[:MOST_TABLES]
-    return [*topology.wider_than_machine(some, settings), *profiled.looked(some), *called.copied(some)]
+    return [*topology.wider_than_machine(some, settings), *profiled.looked(some), *called.copied(some),
+            *entered.entered(some)]  # fmt: skip

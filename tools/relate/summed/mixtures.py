@@ -33,6 +33,10 @@ MEASURED = bounded(
 CORPORA = words_of("web code books book wiki wikipedia papers paper arxiv math news forum dialogue crawl github chat "
                    "law medical patents 网页 代码 书籍 百科 论文 数学 新闻 论坛 对话")  # fmt: skip
 DATA = ("source", "language", "shard")
+COUNTED = bounded(
+    r"(?:^|_)(?:tokens?|docs|documents|samples|rows|sequences|bytes|chars)(?:_|$)|token|词元|条数|样本|字数|文档"
+)
+"""What is counted of a mixture."""
 WINDOW = re.compile(r"(\d{1,12})\s?(?:-|–|~|to|至)\s?(\d{1,12})")
 """A stretch of the way."""
 
@@ -118,10 +122,12 @@ def _long(table: Table, axis: Column) -> Iterator[Mixture]:
         return
     places, at = np.unique(axis.values, return_inverse=True)
     for measure in table.of("measure"):
-        if shares_of(measure) is None or len(places) < LEAST_PLACES:
+        counted = bool(COUNTED.search(plain(measure.name))) and kind_of(groups[0]) in DATA
+        if not (counted or shares_of(measure) is not None) or len(places) < LEAST_PLACES:
             continue
         total = np.bincount(at, measure.values, len(places))
-        scale = next((s for s in (1.0, 100.0) if np.mean(np.abs(total - s) <= NEARLY * s) >= MOST_PLACES), 0.0)
+        whole = (1.0, 100.0, float(np.median(total))) if counted else (1.0, 100.0)
+        scale = next((s for s in whole if s > 0 and np.mean(np.abs(total - s) <= NEARLY * s) >= MOST_PLACES), 0.0)
         if not scale:
             continue
         parts = []

@@ -292,3 +292,27 @@ def _tested_names(program: Program) -> Iterator[tuple[ast.AST, list[str]]]:
         said = [program.const(w) for w in words]
         if all(isinstance(w, str) for w in said):
             yield node, [str(w) for w in said]
+
+
+@rule("l2-in-adam", "S3", "weight-decay-misconfig", "weight_decay",
+      bad="""
+      def build(model):
+          return torch.optim.Adam(model.parameters(), lr=3e-4, weight_decay=0.1)
+      """,
+      good="""
+      def build(model):
+          return torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
+      """)  # fmt: skip
+def l2_in_adam(view: View) -> Iterator[Fault]:
+    """Weight decay is given to Adam, which adds it to the gradient as L2.
+
+    Why: Adam divides the gradient by its own size, so weights with small gradients are pulled far more than others.
+    Known gaps: decay below 0.01 is left alone.
+    """
+    for call in view.program.find("Adam"):
+        decay = argument(call, "weight_decay")
+        value = view.program.const(decay) if decay is not None else None
+        plain = view.program.path(call.func) in ("torch.optim.Adam", "optim.Adam", "Adam")
+        if plain and isinstance(value, float) and value >= 0.01:
+            yield Fault(call, f"Adam adds the weight decay of {value:g} to the gradient as L2, it does not decouple it",
+                        f"Adam 把 weight decay {value:g} 作为 L2 加进梯度，没有解耦")  # fmt: skip

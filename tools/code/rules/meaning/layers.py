@@ -285,3 +285,50 @@ def parameter_not_registered(view: View) -> Iterator[Fault]:
             ):
                 yield Fault(node, f"`{key(node.targets[0])}` is a plain tensor, not a parameter",
                             f"`{key(node.targets[0])}` 是普通张量，不是参数")  # fmt: skip
+
+
+@rule("exp-without-maximum", "S2", "unstable-op", "exp(",
+      bad="""
+      def attend(q, k, v):
+          s = q @ k.transpose(-1, -2)
+          w = torch.exp(s) / torch.exp(s).sum(-1, keepdim=True)
+          return w @ v
+      """,
+      good="""
+      def attend(q, k, v):
+          s = q @ k.transpose(-1, -2)
+          e = torch.exp(s - s.max(-1, keepdim=True).values)
+          return (e / e.sum(-1, keepdim=True)) @ v
+      """)  # fmt: skip
+def exp_without_maximum(view: View) -> Iterator[Fault]:
+    """A softmax is written out without taking the largest value off first, nor anything added to its sum.
+
+    Why: exp overflows above 88 in fp32 and above 11 in fp16, and a row that is masked whole is zero by zero.
+    """
+    program = view.program
+    for call in program.find("sum"):
+        above = program.parent.get(call)
+        total = (
+            receiver(call)
+            if receiver(call) is not None and key(receiver(call)) != "torch"
+            else next(iter(call.args), None)
+        )
+        if (
+            not isinstance(above, ast.BinOp)
+            or not isinstance(above.op, ast.Div)
+            or above.right is not call
+            or total is None
+        ):
+            continue
+        value = program.origin(total)
+        if not isinstance(value, ast.Call) or last(key(value.func)) != "exp":
+            continue
+        shifted = value.args[0] if value.args else receiver(value)
+        less = [n for n in program.traced(shifted, 2)] if shifted is not None else []
+        taken = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in less)
+        if not taken and not any(
+            last(key(n.func)) in ("clamp", "clip", "logsumexp") for n in less if isinstance(n, ast.Call)
+        ):
+            yield Fault(above, "a softmax is written out without taking the largest value off first",
+                        "手写 softmax 没有先减去最大值")  # fmt: skip
+            return

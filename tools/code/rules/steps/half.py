@@ -256,3 +256,50 @@ def loss_computed_in_half(view: View) -> Iterator[Fault]:
             if name not in ("view", "reshape", "flatten", "transpose", "permute", "contiguous", "to"):
                 break
             expr = on
+
+
+@rule("cast-to-half", "S2", "precision-overflow", "half float16",
+      bad="""
+      class Block(nn.Module):
+          def forward(self, x):
+              return self.down((self.gate(x).half() * self.up(x).half()).to(x.dtype))
+      """,
+      good="""
+      class Block(nn.Module):
+          def forward(self, x):
+              return self.down((self.gate(x).float() * self.up(x).float()).to(x.dtype))
+      """)  # fmt: skip
+def cast_to_half(view: View) -> Iterator[Fault]:
+    """A forward pass casts a value to fp16 and multiplies it.
+
+    Why: a product of two activations passes 65504 long before either does; bf16 and fp32 hold it.
+    """
+    program = view.program
+    for call in program.find("half", "to", "type"):
+        inside = getattr(program.scope(call), "name", "")
+        cast = (isinstance(call.func, ast.Attribute) and call.func.attr == "half") or any(
+            HALF.search(program.path(a)) for a in (*call.args, *(k.value for k in call.keywords if k.arg == "dtype"))
+        )
+        if (
+            inside == "forward"
+            and cast
+            and any(
+                isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Mult, ast.MatMult)) for n in _users(program, call)
+            )
+        ):
+            yield Fault(call, "the forward pass multiplies values in fp16, whose products pass 65504",
+                        "前向在 fp16 下相乘，乘积会超过 65504")  # fmt: skip
+            return
+
+
+def _users(program: Program, call: ast.Call) -> Iterator[ast.AST]:
+    """What a value stands in, and what the name that it is given stands in."""
+    node: ast.AST | None = call
+    while (node := program.parent.get(node)) is not None and not isinstance(node, ast.stmt):  # type: ignore[arg-type]
+        yield node
+    statement = program.statement(call)
+    if isinstance(statement, ast.Assign):
+        name = key(statement.targets[0])
+        for use in ast.walk(program.scope(call)):
+            if isinstance(use, ast.BinOp) and name in (key(use.left), key(use.right)):
+                yield use
