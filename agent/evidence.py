@@ -222,10 +222,9 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
-    from ..tools.data import check_run_data
+    from ..tools.data import check_eval_rows, check_gathered, check_run_data
     from ..tools.data.cached import check_cached
     from ..tools.data.earlier import check_earlier
-    from ..tools.data.evalrows import check_eval_rows
     from ..tools.data.splits import check_splits
     from ..tools.operation.places import check_places
     from ..tools.scores import check_run_evals
@@ -236,6 +235,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "checkpoints": check_run_checkpoints,
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
+        "gathered": check_gathered,
         "splits": check_splits,
         "copies": check_copies,
         "cached": check_cached,

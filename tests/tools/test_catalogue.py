@@ -16,6 +16,7 @@ from triage.tools.data.codebook import codebook
 from triage.tools.data.dumps import read_dump
 from triage.tools.data.earlier import check_earlier
 from triage.tools.data.evalrows import check_eval_rows
+from triage.tools.data.gathered import check_gathered
 from triage.tools.data.generations import generations
 from triage.tools.data.labels import check_labels, check_tokenizer
 from triage.tools.data.pii import pii
@@ -59,6 +60,7 @@ TOOLS = {
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
+    "data.gathered": lambda p: [check_gathered(discover(p))],
     "scores": lambda p: [check_run_evals(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [

@@ -26,7 +26,7 @@ CODES = declare(
     ("template-differs-between-copies", CHECK, "two copies of the tokenizer have different chat templates"),
     ("stop-token-not-set", CHECK, "generation does not stop at the token that ends a turn in the template"),
     ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits"),
-    ("metrics-empty", PARTS, "the file of the final metrics is empty beside results that were merged"),
+    ("metrics-empty", PARTS, "the file of the final metrics is empty"),
 )  # fmt: skip
 FILES = 200
 """Files that are looked at, each up to the limit of a JSON file."""
@@ -153,7 +153,7 @@ def _parts(run: Run) -> Iterator[Finding]:
 
 
 def _empty(run: Run) -> Iterator[Finding]:
-    """Final metrics that hold nothing beside merged results that hold rows."""
+    """Final metrics that hold nothing, where results were merged or not."""
     merged = next(
         (a for a in run.artifacts if MERGED.search(PurePosixPath(a.name).name) and a.path.stat().st_size > 64), None
     )
@@ -163,18 +163,23 @@ def _empty(run: Run) -> Iterator[Finding]:
     ]
     for name, path in names:
         if (
-            merged is not None
-            and METRICS.search(name)
-            and name != merged.name
+            METRICS.search(name)
             and path.is_file()
             and path.stat().st_size < 64
+            and (merged is None or name != merged.name)
         ):
             text = re.sub(rb"\s", b"", path.read_bytes())
-            if text in (b"", b"{}", b"[]", b"null"):
+            if text in (b"{}", b"[]", b"null") or (text == b"" and merged is not None):
+                beside, zh = (
+                    (f" beside {merged.name}, which holds results", f"，而 {merged.name} 中有结果")
+                    if merged
+                    else ("", "")
+                )
                 yield Finding(
                     "metrics-empty", Severity.S2,
-                    f"{name} holds no metric ({text.decode() or 'nothing'}) beside {merged.name}, which holds results.",
-                    f"{name} 中没有任何指标（{text.decode() or '空'}），而 {merged.name} 中有结果。",
-                    (Evidence(name), Evidence(merged.name)), {"file": name, "merged": merged.name},
+                    f"{name} holds no metric ({text.decode() or 'nothing'}){beside}.",
+                    f"{name} 中没有任何指标（{text.decode() or '空'}）{zh}。",
+                    (Evidence(name), *([Evidence(merged.name)] if merged else [])),
+                    {"file": name, "merged": merged.name if merged else ""},
                 )  # fmt: skip
                 return

@@ -17,3 +17,17 @@ def check_run_data(run: Run) -> Report:
     from .rundata import check_run_data as check
 
     return check(run)
+
+
+def check_eval_rows(run: Run) -> Report:
+    """Whether the rows that results count, and their scores, can be right; see `evalrows`."""
+    from .evalrows import check_eval_rows as check
+
+    return check(run)
+
+
+def check_gathered(run: Run) -> Report:
+    """Files of one evaluation against each other, an index against its data; see `gathered`."""
+    from .gathered import check_gathered as check
+
+    return check(run)
