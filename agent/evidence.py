@@ -222,11 +222,9 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
-    from ..tools.data import check_eval_rows, check_gathered, check_run_data
-    from ..tools.data.cached import check_cached
+    from ..tools.data import check_cached, check_eval_rows, check_gathered, check_run_data, check_splits
     from ..tools.data.earlier import check_earlier
-    from ..tools.data.splits import check_splits
-    from ..tools.operation.places import check_places
+    from ..tools.operation import check_engines, check_machines, check_places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -241,6 +239,8 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "cached": check_cached,
         "earlier": check_earlier,
         "places": check_places,
+        "engines": check_engines,
+        "machines": partial(check_machines, settings=read[0]),
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

@@ -44,7 +44,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         comm: comm communication allreduce nccl collective collectives 通信 集合通信 同步 sync
         all: all
         reduce: reduce
-        rollout: rollout rollouts generate 采样 生成阶段
+        rollout: rollout rollouts generate sampling sampler 采样 生成阶段
         response: response responses completion completions answer answers output outputs resp gen generation 回复 回答
         response: 输出 响应 生成 答案
         prompt: prompt prompts 提示 提示词
@@ -77,7 +77,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         preference: preference pref 偏好
         kl: kl kld divergence 散度 kl散度
         entropy: entropy 熵
-        policy: policy actor 策略
+        policy: policy actor trainer learner 策略
         reference: ref reference 参考 参考模型
         critic: critic 价值
         loss: loss losses ce nll xent 损失 损失值
@@ -91,7 +91,8 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         perplexity: ppl perplexity 困惑度
         scale: scale scaler 缩放
         logprob: logprob logprobs logp 对数概率
-        difference: diff difference 差 差异
+        engine: engine vllm sglang 引擎
+        difference: diff difference minus 差 差异
         expert: expert experts moe router 专家
         imbalance: imbalance 不均衡 不均衡度 负载不均
         load: 负载
@@ -109,7 +110,7 @@ _BESIDE = """
     usage allocated alloc reserved active draw ema smooth smoothed running value values final overall
     global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily
     平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批
-    批次 每批 微批 微批次 后 被 exposed
+    批次 每批 微批 微批次 后 被 exposed abs absolute
 """
 AROUND = frozenset(_BESIDE.split())
 """Words that say how a quantity was averaged or where it was taken, and not which it is."""
@@ -182,15 +183,13 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("value_loss", "critic loss", "", "number"),
     _quantity("loss", "loss", "step tokens", "number"),
     _quantity("grad_norm", "grad norm", "", "number"),
-    _quantity("grad_clip_rate", "clip share step", "grad norm", _SHARE),
-    _quantity("grad_clip_rate", "clip share grad", "norm", _SHARE),
-    _quantity("grad_clip_rate", "truncated share grad", "norm step", _SHARE),
-    _quantity("grad_clip_rate", "truncated share step", "", _SHARE),
+    _quantity("grad_clip_rate", "clip share", "step grad norm", _SHARE),
     _quantity("learning_rate", "learning share", "", "number"),
     _quantity("loss_scale", "loss scale", "", "number"),
     _quantity("accuracy", "accuracy", "tokens", _SHARE),
     _quantity("perplexity", "perplexity", "", "number"),
-    _quantity("logprob_diff", "logprob difference", "policy rollout", "number"),
+    _quantity("logprob_diff", "logprob difference", "policy rollout trainer engine", "number"),
+    _quantity("logprob_diff", "logprob margin", "policy rollout trainer engine", "number"),
     _quantity("moe_load_imbalance", "expert imbalance", "load", _SHARE),
     _quantity("ttft", "ttft", "latency time", _TIME),
     _quantity("tpot", "tpot", "latency time", _TIME),
@@ -213,7 +212,7 @@ PER_TIME = frozenset(("s", "sec", "second", "秒", "min", "gpu"))
 """What a rate is counted by."""
 _BRACKET = bounded(r"(.{1,60}?)\s{0,3}[(（\[]([^()（）\[\]]{1,24})[)）\]]$")
 _WINDOW = re.compile(
-    r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]|(?:pre|before)[-_ ]?clip(?:ping|ped)?|un_?clipped|裁剪[之以]?前"
+    r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]|(?:pre|before)[-_ ]?clip\w*|un_?clipped|裁剪[之以]?前"
 )
 """Of how many tokens, and over how many batches or days, something was counted; that it was before clipping."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

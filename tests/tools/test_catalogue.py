@@ -28,6 +28,8 @@ from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
+from triage.tools.operation.engines import check_engines
+from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
@@ -62,6 +64,8 @@ TOOLS = {
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
     "data.gathered": lambda p: [check_gathered(discover(p))],
     "scores": lambda p: [check_run_evals(discover(p))],
+    "operation.engines": lambda p: [check_engines(discover(p))],
+    "operation.machines": lambda p: [check_machines(discover(p), Settings())],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),

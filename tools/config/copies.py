@@ -17,14 +17,17 @@ from typing import Any
 from ..data.records.plain import load_json
 from ..findings import STANDING, Check, Evidence, Finding, Report, Severity, declare
 from ..patterns import bounded
+from ..reading import head
 from ..run import Artifact, Run
 
 CHECK, PARTS = "copies of a model's files", "parts and results of an evaluation"
+DUMP = "the configuration that a log prints against its file"
 CODES = declare(
     "copies",
     ("rope-differs-between-copies", CHECK, "two copies of the model's configuration scale positions differently"),
     ("template-differs-between-copies", CHECK, "two copies of the tokenizer have different chat templates"),
     ("stop-token-not-set", CHECK, "generation does not stop at the token that ends a turn in the template"),
+    ("zero-not-as-dumped", DUMP, "the log prints another ZeRO stage than the DeepSpeed file of the run sets"),
     ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits"),
     ("metrics-empty", PARTS, "the file of the final metrics is empty"),
 )  # fmt: skip
@@ -38,6 +41,8 @@ SPLIT = bounded(r"(?i)(?:^|[^a-z])(?:split|input|chunk|in)[_-]?(?:gpu|rank|part)
 PART = bounded(
     r"(?i)(?:^|[^a-z])(?:result|output|pred|prediction|out|part|gen)s?[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$"
 )
+STAGE = bounded(r"\bzero_optimization_stage\b[\s.:=]{1,80}(\d)\b")
+SMALL, DUMPED = 1 << 18, 1 << 20
 METRICS = bounded(r"(?i)(?:^|[^a-z])(?:metrics?|scores?|results?)\.json$")
 MERGED = bounded(r"(?i)merged?|combined|all_results|predictions?")
 
@@ -51,12 +56,14 @@ def check_copies(run: Run) -> Report:
     found = [*_rope(files.get("config.json", ())), *_templates(files.get("tokenizer_config.json", ())),
              *_stops(files)]  # fmt: skip
     parts = [*_parts(run), *_empty(run)]
+    dumped = [*_dumped(run, small)]
     looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
     checks = (
         _check(CHECK, found, bool(looked)),
         _check(PARTS, parts, any(SPLIT.search(a.name) for a in run.artifacts)),
+        _check(DUMP, dumped, bool(small)),
     )
-    return Report("copies", (*found, *parts), checks)
+    return Report("copies", (*found, *parts, *dumped), checks)
 
 
 def _check(name: str, found: list[Finding], looked: bool) -> Check:
@@ -132,6 +139,31 @@ def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
                 en = f"differ: a turn ends with {ends[0]} (id {mine[0]}), generation stops at {stops} only"
                 zh = f"对结束符不一致：模板每轮以 {ends[0]}（id {mine[0]}）结束，生成只在 {stops} 处停止"
                 yield _apart("stop-token-not-set", other, name, en, zh)
+                return
+
+
+def _dumped(run: Run, small: list[Artifact]) -> Iterator[Finding]:
+    """The stage that DeepSpeed prints as its own, where the file of the run sets another: the file was not read."""
+    stages = {
+        a.name: zero["stage"] for a in small
+        if a.path.stat().st_size < SMALL and isinstance(value := load_json(a.path), Mapping)
+        and isinstance(zero := value.get("zero_optimization"), Mapping) and isinstance(zero.get("stage"), int)
+    }  # fmt: skip
+    if len(set(stages.values())) != 1:
+        return
+    name, stage = next(iter(stages.items()))
+    for artifact in run.of("log"):
+        for number, line in enumerate(head(artifact.path, DUMPED).decode("utf-8", "replace").splitlines(), 1):
+            if (match := STAGE.search(line[:400])) and int(match[1]) != stage:
+                yield Finding(
+                    "zero-not-as-dumped", Severity.S1,
+                    f"{name} sets ZeRO stage {stage}, and {artifact.name}:{number} prints stage {match[1]} as the one "
+                    "in force: the file is not the one that was read.",
+                    f"{name} 设置 ZeRO stage {stage}，而 {artifact.name}:{number} 打印的生效值是 {match[1]}："
+                    "实际读到的不是这个文件。",
+                    (Evidence(artifact.name, number, text=line.strip()[:200]), Evidence(name)),
+                    {"set": stage, "used": int(match[1])},
+                )  # fmt: skip
                 return
 
 

@@ -31,3 +31,17 @@ def check_gathered(run: Run) -> Report:
     from .gathered import check_gathered as check
 
     return check(run)
+
+
+def check_splits(run: Run) -> Report:
+    """Rows of a test file in the training file; see `splits`."""
+    from .splits import check_splits as check
+
+    return check(run)
+
+
+def check_cached(run: Run) -> Report:
+    """Caches of data against what they were made of; see `cached`."""
+    from .cached import check_cached as check
+
+    return check(run)

@@ -287,8 +287,8 @@ def _set_elsewhere(run: Run) -> Iterator[Finding]:
                     "index-path-not-there", Severity.S1,
                     f"{artifact.name}:{number}: {path} is not among the files of the run, {others[near[0]]} is. A path "
                     "that leads nowhere may be skipped in silence, and then no token is added.",
-                    f"{artifact.name}:{number}：{path} 不在该运行的文件中，而 {others[near[0]]} 在。路径不存在时程序可能"
-                    "直接跳过，不会新增任何 token。",
+                    f"{artifact.name}:{number}：{path} 不在该运行的文件中，而 {others[near[0]]} 在。路径不存在时"
+                    "程序可能直接跳过，不会新增任何 token。",
                     (Evidence(artifact.name, number, text=line.strip()[:200]), Evidence(others[near[0]])),
                     {"path": path, "nearest": others[near[0]]},
                 )  # fmt: skip

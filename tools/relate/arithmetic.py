@@ -191,7 +191,7 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
         if real and not near(claim.value, real.value):
             yield _claimed(claim, real, settings)
             break
-    for real, written in ((logged, tokens), (counted, batch)):
+    for real, written in ((logged, tokens), (counted, batch or _set_batch(settings))):
         if real and written and not near(real.value, written.value) and not _ramps(settings):
             ratio = real.value / written.value
             yield _finding(
@@ -200,6 +200,14 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
                 f"而日志中 {real.formula}，为其 {ratio:.3g} 倍{_named_zh(ratio, settings)}",
                 (*real.evidence, *written.evidence), real.value,
             )  # fmt: skip
+
+
+def _set_batch(settings: Settings) -> Quantity | None:
+    """The batch as it is set, where its parts do not make it."""
+    setting, value = settings.get("global_batch_size"), _value(settings, "global_batch_size")
+    if setting is None or value is None:
+        return None
+    return Quantity("batch_set", value, f"{setting.key} is {value:.0f}", (setting.evidence(),))
 
 
 def _both(logged: Quantity | None, made: Quantity | None) -> Quantity | None:

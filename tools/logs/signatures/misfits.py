@@ -6,7 +6,7 @@ there, one card for two processes, a share of an evaluation that is left out."""
 
 from __future__ import annotations
 
-from .signature import S0, S1, S2, Signature
+from .signature import S0, S1, S2, S3, Signature
 
 ROWS = (
     Signature(
@@ -93,5 +93,19 @@ ROWS = (
         ("INFO   Num examples = 0", "train files: 0, num_examples: 0"),
         ("Num examples = 0.5", "Num examples = 1,024", "num eval examples: 0"),
         must_not=r"(?i)eval|valid|test",
+    ),
+    Signature(
+        "weights-newly-made",
+        S3,
+        r"(are|were) newly initialized( because the shapes did not match)?: \[.{0,400}(self_attn|mlp|attention|layers?\.\d|embed_tokens|h\.\d)",
+        "weights of the body of the model were not in the checkpoint and are random",
+        "检查点里没有模型主体的某些权重，它们是随机初始化的",
+        (
+            "Some weights of LlamaForCausalLM were not initialized from the model checkpoint at c and are newly initialized: ['model.layers.0.mlp.up_proj.weight']",
+        ),
+        (
+            "Some weights of LlamaForSequenceClassification were not initialized from the model checkpoint at m and are newly initialized: ['score.weight']",
+        ),
+        lasting=True,
     ),
 )

@@ -60,7 +60,7 @@ PARTS = (
         ),
         "loading a checkpoint stopped it",
         "是加载检查点时出的错",
-        (UNNAMED, "checkpoint-load-error"),
+        (UNNAMED, "checkpoint-load-error", "file-missing"),
     ),
     Part(
         "exception-in-data",
