@@ -40,7 +40,7 @@ CARD = bounded(r"NVIDIA|Tesla|GeForce|Quadro|RTX|TITAN|GPU ?\d|gpu_?name|device_
 BF16_FROM = 8.0
 REFUSED = bounded(r"Your setup doesn't support bf16|bf16/gpu.{0,40}not supported")
 DRIVES = bounded(r"CUDA Version: ?(\d{1,2})\.(\d{1,2})")
-BUILT = bounded(r"torch(?: ?version)?[^\n]{0,20}?\+cu(\d{2,3})\b|CUDA used to build PyTorch: ?(\d{1,2}\.\d{1,2})")
+BUILT = bounded(r"(?i:torch)(?: ?version)?[^\n]{0,20}?\+cu(\d{2,3})\b|CUDA used to build PyTorch: ?(\d{1,2}\.\d{1,2})")
 VISIBLE = bounded(r"\b(?:CUDA|ASCEND_RT|HIP)_VISIBLE_DEVICES=[\"']?(\d{1,3}(?:,\d{1,3}){0,127})")
 ENGINE = bounded(r"\bvllm[ -]serve\b|vllm\.entrypoints|\bsglang\.launch_server|\blmdeploy serve\b|rollout_server")
 TRAINS = bounded(
