@@ -43,6 +43,7 @@ PART = bounded(
 )
 STAGE = bounded(r"\bzero_optimization_stage\b[\s.:=]{1,80}(\d)\b")
 SMALL, DUMPED = 1 << 18, 1 << 20
+OF_RESULTS = bounded(r"(?i)final|eval|results?|test|merged")
 METRICS = bounded(r"(?i)(?:^|[^a-z])(?:metrics?|scores?|results?)\.json$")
 MERGED = bounded(r"(?i)merged?|combined|all_results|predictions?")
 
@@ -201,7 +202,8 @@ def _empty(run: Run) -> Iterator[Finding]:
             and (merged is None or name != merged.name)
         ):
             text = re.sub(rb"\s", b"", path.read_bytes())
-            if text in (b"{}", b"[]", b"null") or (text == b"" and merged is not None):
+            sure = merged is not None or OF_RESULTS.search(name)
+            if (text in (b"{}", b"[]", b"null") and sure) or (text == b"" and merged is not None):
                 beside, zh = (
                     (f" beside {merged.name}, which holds results", f"，而 {merged.name} 中有结果")
                     if merged

@@ -48,6 +48,7 @@ SET = bounded(r"(?i)\b\w{0,20}index_?(?:path|file)[\"']?[\s=:]{1,3}[\"']?([\w./-
 COUNTED = bounded(
     r"(?i)^(?:n|num|count|total|samples|n_?samples|support)$|^(?:n|num|number)_|_(?:count|total|n|scored|samples)$|数量|样本数"
 )
+TOKEN, LEVELS = bounded(r"^(?:<[^<>]{1,40}>|\[[^\[\]]{1,40}\]|[a-z]_?\d{1,6})$"), 16
 FILES, BYTES = 80, 8 << 20
 """Files that are looked at, and bytes of each from which on it is left alone."""
 LEAST, MOST = 20, 200_000
@@ -120,11 +121,14 @@ def _is_rows(value: Any) -> bool:
 
 
 def _is_index(value: Any) -> bool:
-    """Item -> its tokens."""
+    """Item -> its tokens, which are those of a codebook."""
     return (
         isinstance(value, dict)
         and len(value) >= LEAST
-        and all(isinstance(v, list) and v and all(isinstance(t, str) for t in v) for v in value.values())
+        and all(
+            isinstance(v, list) and 0 < len(v) <= LEVELS and all(isinstance(t, str) and TOKEN.match(t) for t in v)
+            for v in value.values()
+        )
     )
 
 

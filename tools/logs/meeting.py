@@ -107,7 +107,7 @@ def meeting(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
     blamed = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence}
     waits = {name: _said(name, text) for name, text in texts.items() if text.whole and _waits(text)}
     yield from _apart([line for said in waits.values() for line in said])
-    yield from _ranked(waits)
+    yield from _ranked(waits, blamed)
     for name, said in waits.items():
         if name not in blamed:
             yield from _dials(name, said) or _misses(name, said)
@@ -218,7 +218,7 @@ def _apart(said: Sequence[Line]) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _ranked(waits: Mapping[str, Sequence[Line]]) -> Iterator[Finding]:
+def _ranked(waits: Mapping[str, Sequence[Line]], blamed: set[str]) -> Iterator[Finding]:
     """Processes, or machines, that are told one rank; and a world of which part alone has started.
 
     A log is one process where all of it says one rank; logs of several starts are more than their world has.
@@ -246,7 +246,12 @@ def _ranked(waits: Mapping[str, Sequence[Line]]) -> Iterator[Finding]:
                 tuple(x.evidence() for lines in twice.values() for x in lines[:2])[:8],
                 {"twice": sorted(twice), "missing": gone[:40], "whole": whole},
             )  # fmt: skip
-        elif code == "ranks-duplicated" and same.keys() == set(range(len(told))) and len(told) < whole:
+        elif (
+            code == "ranks-duplicated"
+            and blamed.isdisjoint(told)
+            and same.keys() == set(range(len(told)))
+            and len(told) < whole
+        ):
             last = told[max(told, key=lambda name: told[name][0])][1]
             yield Finding(
                 "ranks-short-of-world", Severity.S2,

@@ -48,8 +48,12 @@ TRAINS = bounded(
     r"|\bpython3? .{0,80}(?:train|sft|grpo|ppo|dpo)"
 )
 USED = bounded(r"--(?:num_processes|nproc[_-]per[_-]node|num_gpus)[= ](\d{1,4})")
+BESIDE = bounded(r"(?<!&)&(?!&)")
+"""A command that is started beside the next, rather than before it."""
 TASKS = bounded(r"--ntasks-per-node[= ](\d{1,4})")
 SRUN = bounded(r"\bsrun\b")
+PROSE = (".md", ".markdown", ".rst", ".html")
+"""Files that tell of machines in general."""
 FILES, BYTES, LINE = 80, 1 << 20, 1000
 
 
@@ -83,6 +87,8 @@ def _lines(run: Run) -> Iterator[Said]:
     """Lines of reports and logs that name a card, a driver or what torch was built with."""
     names = [(a.name, a.path) for a in run.of("document", "log", "table")]
     for name, path in [*names, *((s.name, run.root / s.name) for s in run.unknown)][:FILES]:
+        if path.suffix.lower() in PROSE:
+            continue
         for number, line in enumerate(head(path, BYTES).decode("utf-8", "replace").splitlines(), 1):
             text = line[:LINE]
             if any(shape.search(text) for shape in (CARD, REFUSED, DRIVES, BUILT)):
@@ -111,7 +117,7 @@ def _format(said: list[Said], settings: Settings) -> Iterator[Finding]:
     cards = [(line, cap) for line in said if CARD.search(line.text) and (cap := _capability(line.text)) is not None]
     if not cards:
         return
-    line, least = min(cards, key=lambda pair: pair[1])
+    line, least = max(cards, key=lambda pair: pair[1])
     refused = next((one for one in said if REFUSED.search(one.text)), None)
     setting = settings.get("precision")
     if refused is not None and least >= BF16_FROM:
@@ -175,7 +181,7 @@ def _overlap(commands: list[Said]) -> Iterator[Finding]:
             if both := sorted(set(its) & set(own)):
                 cards = ", ".join(map(str, both))
                 yield Finding(
-                    "devices-overlap", Severity.S1,
+                    "devices-overlap", Severity.S1 if BESIDE.search(training.text + engine.text) else Severity.S3,
                     f"The engine of {engine.file}:{engine.number} and the training of {training.file}:"
                     f"{training.number} are both given card {cards}.",
                     f"{engine.file}:{engine.number} 的推理引擎与 {training.file}:{training.number} 的训练都用了 "

@@ -29,15 +29,24 @@ ROWS = (
     Signature(
         "fused-attention-missing",
         S2,
-        r"(?i)not compiled with (memory.efficient|flash) attention|flash.?att(entio)?n\w*.{0,40}(not (installed|available|found|supported)|unavailable|missing).{0,60}(fall\w*|using|use|default\w*|switch\w*).{0,30}(eager|naive|math|vanilla|slow|standard|torch)|fall\w* ?back to (the )?(eager|naive|math|vanilla)\b.{0,30}att",
+        r"(?i)flash.?att(entio)?n\w*.{0,40}(not (installed|available|found|supported)|unavailable|missing).{0,60}(fall\w*|using|use|default\w*|switch\w*).{0,30}(eager|naive|math|vanilla|slow|standard|torch)|fall\w* ?back to (the )?(eager|naive|math|vanilla)\b.{0,30}att",
         "attention runs without a fused kernel: the program says that none is there",
         "没有可用的融合注意力算子，程序退回到普通实现",
         (
-            "UserWarning: 1Torch was not compiled with flash attention. (Triggered internally at sdp_utils.cpp:455.)",
             "Flash Attention 2 is not installed, falling back to eager attention implementation",
             "flash-attn not found, using naive attention",
         ),
         ("Using flash attention 2", "RuntimeError: FlashAttention only supports Ampere GPUs or newer."),
+        lasting=True,
+    ),
+    Signature(
+        "fused-attention-missing",
+        S3,
+        r"(?i)not compiled with (memory.efficient|flash) attention",
+        "attention runs without a fused kernel: the program says that none is there",
+        "没有可用的融合注意力算子，程序退回到普通实现",
+        ("UserWarning: 1Torch was not compiled with flash attention. (Triggered internally at sdp_utils.cpp:455.)",),
+        ("compiled with flash attention",),
         lasting=True,
     ),
     Signature(
@@ -87,7 +96,7 @@ ROWS = (
     Signature(
         "data-empty",
         S1,
-        r"(?i)\b(num|number of|total)[ _]?(train\w*[ _])?(examples|samples|rows|records)\s?[:=]\s?0\s*($|[,;)])|\btrain\w*[ _]files?\s?[:=]\s?0\b",
+        r"(?i)\b(num|number of)[ _](train\w*[ _])?examples\s?[:=]\s?0\s*($|[,;)])|\btrain\w*[ _]files?\s?[:=]\s?0\b",
         "no sample is left to train on",
         "没有可训练的样本",
         ("INFO   Num examples = 0", "train files: 0, num_examples: 0"),
