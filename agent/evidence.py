@@ -222,12 +222,10 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
-    from ..tools.data import cached, check_run_data
+    from ..tools.data import cached, check_eval_rows, check_gathered, check_run_data, check_splits
     from ..tools.data.corpora import check_corpora
     from ..tools.data.earlier import check_earlier
-    from ..tools.data.evalrows import check_eval_rows
-    from ..tools.data.splits import check_splits
-    from ..tools.operation import collectives, fields, places
+    from ..tools.operation import check_engines, check_machines, collectives, fields, places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -236,6 +234,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "checkpoints": check_run_checkpoints,
         "evals": check_run_evals,
         "eval rows": check_eval_rows,
+        "gathered": check_gathered,
         "splits": check_splits,
         "copies": check_copies,
         "cached": cached.check_cached,
@@ -244,6 +243,8 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "fields": fields.check_fields,
         "corpora": check_corpora,
         "collectives": collectives.check_collectives,
+        "engines": check_engines,
+        "machines": partial(check_machines, settings=read[0]),
     }
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

@@ -40,11 +40,11 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         wait: wait waiting waits stall stalled blocked 等待 空等 阻塞
         step: step iter iteration it 步 迭代 单步 每步
         data: data dataloader loader dataload load loading fetch input io read 数据 取数 加载 读取 读数 数据加载
-        compute: compute computation fwd bwd forward backward fwdbwd gemm model 计算 前向 反向 前反向
+        compute: compute computation fwd bwd forward backward fwdbwd gemm attn matmul model 计算 前向 反向 前反向
         comm: comm communication allreduce nccl collective collectives 通信 集合通信 同步 sync
         all: all
         reduce: reduce
-        rollout: rollout rollouts generate 采样 生成阶段
+        rollout: rollout rollouts generate sampling sampler 采样 生成阶段
         response: response responses completion completions answer answers output outputs resp gen generation 回复 回答
         response: 输出 响应 生成 答案
         prompt: prompt prompts 提示 提示词
@@ -77,13 +77,15 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         preference: preference pref 偏好
         kl: kl kld divergence 散度 kl散度
         entropy: entropy 熵
-        policy: policy actor 策略
+        policy: policy actor trainer learner 策略
         reference: ref reference 参考 参考模型
         critic: critic 价值
         loss: loss losses ce nll xent 损失 损失值
         parameter: param params parameter parameters weight weights 参数 权重
         grad: grad grads gradient gradients 梯度
         norm: norm 范数
+        grad norm: gnorm
+        clip: clip clipping 裁剪
         learning: learning 学习
         learning share: lr 学习率
         accuracy: acc accuracy correct 准确率 正确率 精度 准确度
@@ -91,7 +93,8 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         scale: scale scaler 缩放
         loss scale: 缩放系数 缩放因子 缩放倍数 损失缩放
         logprob: logprob logprobs logp logps 对数概率 对数似然
-        difference: diff difference 差 差异
+        engine: engine vllm sglang 引擎
+        difference: diff difference minus 差 差异
         expert: expert experts moe router 专家
         imbalance: imbalance 不均衡 不均衡度 负载不均
         load: 负载
@@ -109,7 +112,7 @@ _BESIDE = """
     usage allocated alloc reserved active draw ema smooth smoothed running value values final overall
     global local raw train training usual own measured mb mib gb gib ms batch micro window rolling daily
     proxy 平均 均值 峰值 中位数 总 占用 使用 已用 用量 当前 瞬时 训练 训练集 全局 平滑 每 的 值 数 数值 批
-    批次 每批 微批 微批次 后
+    批次 每批 微批 微批次 后 被 exposed abs absolute
 """
 AROUND = frozenset(_BESIDE.split())
 """Words that say how a quantity was averaged or where it was taken, and not which it is."""
@@ -187,11 +190,13 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("value_loss", "critic loss", "", "number"),
     _quantity("loss", "loss", "step tokens", "number"),
     _quantity("grad_norm", "grad norm", "", "number"),
+    _quantity("grad_clip_rate", "clip share", "step grad norm", _SHARE),
     _quantity("learning_rate", "learning share", "", "number"),
     _quantity("loss_scale", "loss scale", "", "number"),
     _quantity("accuracy", "accuracy", "tokens", _SHARE),
     _quantity("perplexity", "perplexity", "", "number"),
-    _quantity("logprob_diff", "logprob difference", "policy rollout", "number"),
+    _quantity("logprob_diff", "logprob difference", "policy rollout trainer engine", "number"),
+    _quantity("logprob_diff", "logprob margin", "policy rollout trainer engine", "number"),
     _quantity("moe_load_imbalance", "expert imbalance", "load", _SHARE),
     _quantity("ttft", "ttft", "latency time", _TIME),
     _quantity("tpot", "tpot", "latency time", _TIME),
@@ -213,8 +218,10 @@ IMPLIED = {"seconds": "time", "share": "share", "hertz": "clock", "watts": "powe
 PER_TIME = frozenset(("s", "sec", "second", "秒", "min", "gpu"))
 """What a rate is counted by."""
 _BRACKET = bounded(r"(.{1,60}?)\s{0,3}[(（\[]([^()（）\[\]]{1,24})[)）\]]$")
-_WINDOW = re.compile(r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]")
-"""Of how many tokens, and over how many batches or days, something was counted."""
+_WINDOW = re.compile(
+    r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]|(?:pre|before)[-_ ]?clip\w*|un_?clipped|裁剪[之以]?前"
+)
+"""Of how many tokens, and over how many batches or days, something was counted; that it was before clipping."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORDS = re.compile(r"[a-z]+[0-9]*|[一-鿿]+|[0-9]+")
 _ZH_LONGEST = max(len(word) for word in (*LEXICON, *AROUND, *_EVAL) if not word.isascii())

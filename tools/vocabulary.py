@@ -102,6 +102,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "comm_time communication_time allreduce_time all_reduce_time nccl_time sync_time exposed_comm_time"),
     _metric("rollout_time", "s", DOWN, "time of the rollouts of a step",
         "rollout_time generation_time gen_time timing_s/gen time_rollout generate_time timing/rollout"),
+    _metric("grad_clip_rate", "1", EITHER, "share of the steps whose gradient is clipped",
+        "grad_clip_rate clip_rate clipped_steps_ratio clipped_steps_frac grad_clipped_frac grad_clip_ratio"),
     _metric("mfu", "1", UP, "model FLOPs utilisation, 0..1", "mfu perf/mfu/actor perf/mfu bf16_mfu train/mfu mfu_pct"),
     _metric("tflops", "TFLOP/s", UP, "TFLOP/s per device",
         "tflops tflops_per_gpu throughput_per_gpu tflop/s/gpu approx_flops_per_gpu model_tflops_per_gpu flops/s/gpu "

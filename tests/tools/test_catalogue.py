@@ -17,6 +17,7 @@ from triage.tools.data.corpora import check_corpora
 from triage.tools.data.dumps import read_dump
 from triage.tools.data.earlier import check_earlier
 from triage.tools.data.evalrows import check_eval_rows
+from triage.tools.data.gathered import check_gathered
 from triage.tools.data.generations import generations
 from triage.tools.data.labels import check_labels, check_tokenizer
 from triage.tools.data.pii import pii
@@ -30,6 +31,8 @@ from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.operation.fields import check_fields
 from triage.tools.operation.collectives import check_collectives
+from triage.tools.operation.engines import check_engines
+from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
@@ -62,10 +65,13 @@ TOOLS = {
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
+    "data.gathered": lambda p: [check_gathered(discover(p))],
     "scores": lambda p: [check_run_evals(discover(p))],
     "operation.fields": lambda p: [check_fields(discover(p))],
     "operation.collectives": lambda p: [check_collectives(discover(p))],
     "data.corpora": lambda p: [check_corpora(discover(p))],
+    "operation.engines": lambda p: [check_engines(discover(p))],
+    "operation.machines": lambda p: [check_machines(discover(p), Settings())],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),

@@ -22,13 +22,15 @@ from ..reading import head
 from ..run import Artifact, Run
 
 CHECK, PARTS = "copies of a model's files", "parts and results of an evaluation"
+DUMP = "the configuration that a log prints against its file"
 CODES = declare(
     "copies",
     ("rope-differs-between-copies", CHECK, "two copies of the model's configuration scale positions differently"),
     ("template-differs-between-copies", CHECK, "two copies of the tokenizer have different chat templates"),
     ("stop-token-not-set", CHECK, "generation does not stop at the token that ends a turn in the template"),
+    ("zero-not-as-dumped", DUMP, "the log prints another ZeRO stage than the DeepSpeed file of the run sets"),
     ("parts-missing", PARTS, "an evaluation that was split has fewer results than splits"),
-    ("metrics-empty", PARTS, "the file of the final metrics is empty beside results that were merged"),
+    ("metrics-empty", PARTS, "the file of the final metrics is empty"),
 )  # fmt: skip
 FILES, TEMPLATE = 200, 1 << 18
 """Files that are looked at, each up to the limit of a JSON file."""
@@ -41,6 +43,9 @@ SPLIT = bounded(r"(?i)(?:^|[^a-z])(?:split|input|chunk|in)[_-]?(?:gpu|rank|part)
 PART = bounded(
     r"(?i)(?:^|[^a-z])(?:result|output|pred|prediction|out|part|gen)s?[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$"
 )
+STAGE = bounded(r"\bzero_optimization_stage\b[\s.:=]{1,80}(\d)\b")
+SMALL, DUMPED = 1 << 18, 1 << 20
+OF_RESULTS = bounded(r"(?i)final|eval|results?|test|merged")
 METRICS = bounded(r"(?i)(?:^|[^a-z])(?:metrics?|scores?|results?)\.json$")
 MERGED = bounded(r"(?i)merged?|combined|all_results|predictions?")
 
@@ -55,12 +60,14 @@ def check_copies(run: Run) -> Report:
     found = [*_rope(models), *_templates(files.get("tokenizer_config.json", ())), *_jinjas(run),
              *_stops(files)]  # fmt: skip
     parts = [*_parts(run), *_empty(run)]
+    dumped = [*_dumped(run, small)]
     looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
     checks = (
         _check(CHECK, found, bool(looked)),
         _check(PARTS, parts, any(SPLIT.search(a.name) for a in run.artifacts)),
+        _check(DUMP, dumped, bool(small)),
     )
-    return Report("copies", (*found, *parts), checks)
+    return Report("copies", (*found, *parts, *dumped), checks)
 
 
 def _check(name: str, found: list[Finding], looked: bool) -> Check:
@@ -155,6 +162,31 @@ def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
                 return
 
 
+def _dumped(run: Run, small: list[Artifact]) -> Iterator[Finding]:
+    """The stage that DeepSpeed prints as its own, where the file of the run sets another: the file was not read."""
+    stages = {
+        a.name: zero["stage"] for a in small
+        if a.path.stat().st_size < SMALL and isinstance(value := load_json(a.path), Mapping)
+        and isinstance(zero := value.get("zero_optimization"), Mapping) and isinstance(zero.get("stage"), int)
+    }  # fmt: skip
+    if len(set(stages.values())) != 1:
+        return
+    name, stage = next(iter(stages.items()))
+    for artifact in run.of("log"):
+        for number, line in enumerate(head(artifact.path, DUMPED).decode("utf-8", "replace").splitlines(), 1):
+            if (match := STAGE.search(line[:400])) and int(match[1]) != stage:
+                yield Finding(
+                    "zero-not-as-dumped", Severity.S1,
+                    f"{name} sets ZeRO stage {stage}, and {artifact.name}:{number} prints stage {match[1]} as the one "
+                    "in force: the file is not the one that was read.",
+                    f"{name} 设置 ZeRO stage {stage}，而 {artifact.name}:{number} 打印的生效值是 {match[1]}："
+                    "实际读到的不是这个文件。",
+                    (Evidence(artifact.name, number, text=line.strip()[:200]), Evidence(name)),
+                    {"set": stage, "used": int(match[1])},
+                )  # fmt: skip
+                return
+
+
 def _parts(run: Run) -> Iterator[Finding]:
     """Splits of an evaluation without a result."""
     splits, results = ({m[1]: a.name for a in run.artifacts if (m := p.search(a.name))} for p in (SPLIT, PART))
@@ -173,7 +205,7 @@ def _parts(run: Run) -> Iterator[Finding]:
 
 
 def _empty(run: Run) -> Iterator[Finding]:
-    """Final metrics that hold nothing beside merged results that hold rows."""
+    """Final metrics that hold nothing, where results were merged or not."""
     merged = next(
         (a for a in run.artifacts if MERGED.search(PurePosixPath(a.name).name) and a.path.stat().st_size > 64), None
     )
@@ -183,18 +215,24 @@ def _empty(run: Run) -> Iterator[Finding]:
     ]
     for name, path in names:
         if (
-            merged is not None
-            and METRICS.search(name)
-            and name != merged.name
+            METRICS.search(name)
             and path.is_file()
             and path.stat().st_size < 64
+            and (merged is None or name != merged.name)
         ):
             text = re.sub(rb"\s", b"", path.read_bytes())
-            if text in (b"", b"{}", b"[]", b"null"):
+            sure = merged is not None or OF_RESULTS.search(name)
+            if (text in (b"{}", b"[]", b"null") and sure) or (text == b"" and merged is not None):
+                beside, zh = (
+                    (f" beside {merged.name}, which holds results", f"，而 {merged.name} 中有结果")
+                    if merged
+                    else ("", "")
+                )
                 yield Finding(
                     "metrics-empty", Severity.S2,
-                    f"{name} holds no metric ({text.decode() or 'nothing'}) beside {merged.name}, which holds results.",
-                    f"{name} 中没有任何指标（{text.decode() or '空'}），而 {merged.name} 中有结果。",
-                    (Evidence(name), Evidence(merged.name)), {"file": name, "merged": merged.name},
+                    f"{name} holds no metric ({text.decode() or 'nothing'}){beside}.",
+                    f"{name} 中没有任何指标（{text.decode() or '空'}）{zh}。",
+                    (Evidence(name), *([Evidence(merged.name)] if merged else [])),
+                    {"file": name, "merged": merged.name if merged else ""},
                 )  # fmt: skip
                 return

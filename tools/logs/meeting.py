@@ -6,6 +6,7 @@ or for a minute and longer, with no step and no request behind it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,11 +19,34 @@ CODES = declare(
     "meeting",
     ("rendezvous-waits", CHECK, "processes go on dialling a master that does not answer, or wait for others to join"),
     ("master-addresses-differ", CHECK, "processes of one job are told different masters to meet at"),
+    ("master-ports-differ", CHECK, "processes of one job are told different ports of one master"),
+    ("ranks-duplicated", CHECK, "two processes of one job are told the same rank"),
+    ("node-ranks-duplicated", CHECK, "two machines of one job are told the same node rank"),
+    ("ranks-short-of-world", CHECK, "fewer processes start than the world that they wait for has"),
 )
-WORDS = (b"MASTER_ADDR", b"master_addr", b"socket", b"join", b"onnect", b"egister", b"rrived", b"hecked in", b"eady")
+WORDS = (
+    b"MASTER_ADDR",
+    b"master",
+    b"ank",
+    b"ANK",
+    b"socket",
+    b"join",
+    b"onnect",
+    b"egister",
+    b"rrived",
+    b"hecked in",
+    b"eady",
+)
 """One of which a log has that says anything of a meeting."""
-MASTER = bounded(r"(?i)\bmaster_?addr(?:ess)?[\"']?\s{0,2}[=:]\s{0,2}[\"']?\[?([\w.:-]{3,80}?)[\"'\],;)]{0,2}(?=\s|$)")
-WORLD = bounded(r"(?i)\bworld_?size[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(\d{1,6})\b")
+MASTER = bounded(
+    r"(?i)\bmaster(?:_?addr(?:ess)?)?[\"']?\s{0,2}[=:]\s{0,2}[\"']?\[?([\w.:-]{3,80}?)[\"'\],;)]{0,2}(?=\s|$)"
+)
+PORT = bounded(r"(?i)\bmaster_?port[\"']?\s{0,2}[= ]\s{0,2}[\"']?(\d{2,5})\b")
+WORLD = bounded(
+    r"(?i)\bworld(?:_?size)?[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(\d{1,6})\b|\brank \d{1,6} ?(?:of|/) ?(\d{1,6})\b"
+)
+NODE = bounded(r"(?i)\bnode_?rank[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(\d{1,5})\b")
+NODES = bounded(r"(?i)\b(?:nnodes|num_?nodes|num_?machines)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(\d{1,5})\b")
 RANK = bounded(r"(?:(?i:\b(?:global_?)?rank[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(\d{1,6})\b))")
 _LOCAL = bounded(r"(?i)\b(?:local|node|group|machine)_?rank[\"']?\s{0,2}[=: ]\s{0,2}[\"']?\d{1,6}")
 REFUSED = bounded(
@@ -35,12 +59,15 @@ JOINED = bounded(
     r"(?i)(?:joined|connected|registered|arrived|checked in|ready)[:=]?\s{0,2}(\d{1,6}) ?(?:/|of|out of) ?(\d{1,6})\b"
     r"|\b(\d{1,6}) ?(?:/|of|out of) ?(\d{1,6}) (?:\w+ ){0,2}(?:joined|connected|registered|arrived|checked in|ready)\b"
 )
+BARRIER = bounded(r"store based barrier[^\n]{0,160}world_size=(\d{1,6}), worker_count=(\d{1,6})")
 WHO = bounded(r"(?i)\b(?:worker|client|rank|node|peer|process(?:es)?|member|participant|agent|host)s?\b")
 TRIES, MINUTE = 5, 60.0
 """Refused attempts, and seconds from the first to the last, from which on nobody will answer. Own judgement."""
 RANKS = 3
 """Refused attempts that count where the clock is not told, for each process that dials."""
 SHOWN = 4
+MANY = 3
+"""Logs of one world that must be there for its ranks to be set against each other, where it is not smaller."""
 _TIME = bounded(r"(?<![\d:.])(\d\d:\d\d:\d\d)(?![\d:])")
 _IP = bounded(r"\d{1,3}(?:\.\d{1,3}){3}")
 
@@ -80,6 +107,7 @@ def meeting(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
     blamed = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence}
     waits = {name: _said(name, text) for name, text in texts.items() if text.whole and _waits(text)}
     yield from _apart([line for said in waits.values() for line in said])
+    yield from _ranked(waits, blamed)
     for name, said in waits.items():
         if name not in blamed:
             yield from _dials(name, said) or _misses(name, said)
@@ -125,18 +153,32 @@ def _dials(name: str, said: Sequence[Line]) -> list[Finding]:
     )]  # fmt: skip
 
 
+def _joined(text: str) -> list[int]:
+    """How many have come, and of how many; empty where a line says no such thing."""
+    if barrier := BARRIER.search(text):
+        return [int(barrier[2]), int(barrier[1])]
+    match = JOINED.search(text) if WHO.search(text) else None
+    return [int(g) for g in match.groups() if g] if match else []
+
+
 def _misses(name: str, said: Sequence[Line]) -> list[Finding]:
     """One finding where the last count of those who joined is short and does not grow."""
-    counts = [(line, [int(g) for g in m.groups() if g]) for line in said
-              if WHO.search(line.text) and (m := JOINED.search(line.text))]  # fmt: skip
+    counts = [(line, joined) for line in said if (joined := _joined(line.text))]
     if len(counts) < 2:
         return []
     (first, (_, whole)), (last, (there, of)) = counts[0], counts[-1]
     same = [c for _, c in counts if c == [there, of]]
     begin, end = first.clock, last.clock
     lasts = (end - begin) % 86_400 if begin is not None and end is not None else MINUTE
-    if there >= of or whole != of or len(same) < 2 or lasts < MINUTE:
+    if there == of or whole != of or len(same) < 2 or lasts < MINUTE:
         return []
+    if there > of:
+        return [Finding(
+            "rendezvous-waits", Severity.S1,
+            f"{name}: {there} have come to a meeting of {of}: the store is an old one, or another job uses its port.",
+            f"{name}：{of} 个进程的会合来了 {there} 个：store 是旧的，或端口被另一个任务共用。",
+            (first.evidence(), last.evidence()), {"there": there, "whole": of},
+        )]  # fmt: skip
     return [Finding(
         "rendezvous-waits", Severity.S1,
         f"{name}: {there} of {of} have joined, {len(same)} times the same: {of - there} never come.",
@@ -151,23 +193,88 @@ def _apart(said: Sequence[Line]) -> Iterator[Finding]:
     worlds: set[int] = set()
     for line in said:
         if match := MASTER.search(line.text):
-            before = told.setdefault(line.rank, (match[1].lower(), line))
-            if before[0] != match[1].lower():
+            port = PORT.search(line.text)
+            address = match[1].lower() + (f":{port[1]}" if port else "")
+            before = told.setdefault(line.rank, (address, line))
+            if before[0] != address:
                 return  # started again elsewhere
-            worlds |= {int(w) for w in WORLD.findall(line.text)}
+            worlds |= {int(w) for pair in WORLD.findall(line.text) for w in pair if w}
     masters: dict[str, list[str]] = {}
     for rank, (address, _) in told.items():
         masters.setdefault(address, []).append(rank)
-    alike = len({_IP.fullmatch(address) is None for address in masters}) == 1
+    alike = len({_IP.fullmatch(address.partition(":")[0]) is None for address in masters}) == 1
     whole = next(iter(worlds)) if len(worlds) == 1 else 0
     if len(masters) < 2 or not alike or whole < 2 or len(told) > whole or max(map(len, masters.values())) >= whole:
         return
     each = "; ".join(f"{address} on rank {', '.join(ranks[:SHOWN])}{' ...' if ranks[SHOWN:] else ''}"
                      for address, ranks in [*masters.items()][:SHOWN])  # fmt: skip
+    hosts = {address.partition(":")[0] for address in masters}
     yield Finding(
-        "master-addresses-differ", Severity.S1,
+        "master-addresses-differ" if len(hosts) > 1 else "master-ports-differ", Severity.S1,
         f"Processes of one world of {whole} are to meet at {len(masters)} different masters: {each}.",
         f"同一个 world（{whole} 个进程）要在 {len(masters)} 个不同的 master 会合：{each}。",
         tuple(told[ranks[0]][1].evidence() for ranks in [*masters.values()][:SHOWN]),
         {"masters": {a: len(r) for a, r in masters.items()}, "world_size": whole},
     )  # fmt: skip
+
+
+def _ranked(waits: Mapping[str, Sequence[Line]], blamed: set[str]) -> Iterator[Finding]:
+    """Processes, or machines, that are told one rank; and a world of which part alone has started.
+
+    A log is one process where all of it says one rank; logs of several starts are more than their world has.
+    """
+    for code, of, among, en, zh in (
+        ("ranks-duplicated", RANK, WORLD, "processes", "个进程"),
+        ("node-ranks-duplicated", NODE, NODES, "machines", "台机器"),
+    ):
+        told, whole = _one_each(waits, of, among)
+        if len(told) < min(MANY, whole) or not whole >= 2 or len(told) > whole:
+            continue
+        same: dict[int, list[Line]] = {}
+        for number, line in told.values():
+            same.setdefault(number, []).append(line)
+        twice = {number: lines for number, lines in same.items() if len(lines) > 1}
+        gone = sorted(set(range(whole)) - same.keys())
+        if twice and len(same) > 1:
+            names = ", ".join(f"{n} ({', '.join(x.file for x in lines[:SHOWN])})" for n, lines in sorted(twice.items()))
+            yield Finding(
+                code, Severity.S1,
+                f"{len(told)} {en} of {whole} start, and more than one is told the same rank: {names}; "
+                f"nobody is {', '.join(map(str, gone[:SHOWN]))}. They can never be complete.",
+                f"{whole} {zh}中启动了 {len(told)} {zh[0]}，其中有重复的 rank：{names}；"
+                f"缺少 {', '.join(map(str, gone[:SHOWN]))}，永远凑不齐。",
+                tuple(x.evidence() for lines in twice.values() for x in lines[:2])[:8],
+                {"twice": sorted(twice), "missing": gone[:40], "whole": whole},
+            )  # fmt: skip
+        elif (
+            code == "ranks-duplicated"
+            and blamed.isdisjoint(told)
+            and same.keys() == set(range(len(told)))
+            and len(told) < whole
+        ):
+            last = told[max(told, key=lambda name: told[name][0])][1]
+            yield Finding(
+                "ranks-short-of-world", Severity.S2,
+                f"The logs are those of ranks 0 to {len(told) - 1}, which wait for a world of {whole}: "
+                f"{whole - len(told)} processes have not started, or their logs are elsewhere.",
+                f"日志只有 rank 0 到 {len(told) - 1}，而它们在等待 {whole} 个进程："
+                f"其余 {whole - len(told)} 个没有启动，或其日志不在这里。",
+                (last.evidence(),), {"there": len(told), "whole": whole},
+            )  # fmt: skip
+
+
+def _one_each(
+    waits: Mapping[str, Sequence[Line]], of: re.Pattern[str], among: re.Pattern[str]
+) -> tuple[dict[str, tuple[int, Line]], int]:
+    """The one rank that each log is told, and the one size of the world; no log where they differ."""
+    told: dict[str, tuple[int, Line]] = {}
+    wholes: set[int] = set()
+    for name, said in waits.items():
+        cleared = [(line, _LOCAL.sub("", line.text) if of is RANK else line.text) for line in said]
+        ranks = {int(found[1]): line for line, text in cleared if (found := of.search(text))}
+        sizes = {int(w) for line in said for found in among.findall(line.text)
+                 for w in ([found] if isinstance(found, str) else found) if w}  # fmt: skip
+        if len(ranks) == 1 and len(sizes) == 1:
+            told[name] = next(iter(ranks.items()))
+            wholes |= sizes
+    return (told, next(iter(wholes))) if len(wholes) == 1 else ({}, 0)

@@ -23,6 +23,7 @@ CHECK = "what the errors name, in the run's files"
 CODES = declare(
     "named",
     ("path-not-there", CHECK, "the data path that an error names is not among the run's files"),
+    ("path-missing-on-one", CHECK, "a path is missing for one machine or rank of the job, and another one reads it"),
     ("index-not-there", CHECK, "the index of semantic identifiers that an error names is not among the run's files"),
     ("field-not-in-records", CHECK, "no record of the data has the field that an error misses"),
     ("package-not-listed", CHECK, "the package that an error misses is not in the list of installed packages"),
@@ -44,6 +45,7 @@ INDEX = bounded(r"(?i)\.(?:index|item)\.json$|codebook")
 MODULE = bounded(r"No module named ['\"]([\w.]{1,80})['\"]")
 FIELD = bounded(r"KeyError: ['\"](\w{1,60})['\"]|Column name \[?['\"](\w{1,60})['\"]\]? not in")
 ROWS = bounded(r"(?i)\.jsonl$|(?:^|[/_.-])(?:train|sft|data)[\w.-]{0,40}\.(?:csv|tsv)$")
+GONE = bounded(r"(?i)no such file|not found|does not exist|missing|error|denied|不存在|找不到")
 FREEZE = bounded(r"(?i)(?:^|[/_.-])(?:pip[_-]?(?:freeze|list)|freeze|conda[_-]?list|packages)[\w.-]{0,20}$")
 WORK = bounded(r"SeqNum=(\d{1,12}), OpType=([A-Z_]{3,40})(?:, NumelIn=(\d{1,20}))?")
 RANK = bounded(r"\[?[Rr]ank\]?\s?(\d{1,6})")
@@ -103,6 +105,38 @@ def paths(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
                       f"{also_zh}。", (said,),
                       {"path": path, "nearest": by_base[near[0]] if near else None})  # fmt: skip
         return
+
+
+def missing(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """A missing path against the other logs of the job, else against the listing."""
+    yield from (one := [*_on_one(run, findings)])
+    if not one:
+        yield from paths(run, findings)
+
+
+def _on_one(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The path is missing in one log of a family of logs, and another of them has it with no complaint."""
+    for said in _said(findings, "file-missing"):
+        match = PATH.search(said.text or "")
+        path = (match[1] or match[2]) if match else ""
+        family = re.sub(r"\d+", "", said.file or "")
+        beside = [a for a in run.of("log") if a.name != said.file and re.sub(r"\d+", "", a.name) == family]
+        if not path or "/" not in path or not beside:
+            continue
+        for artifact in beside[:64]:
+            lines = head(artifact.path, FREEZE_BYTES).decode("utf-8", "replace").splitlines()
+            told = [(i, line) for i, line in enumerate(lines, 1) if path in line]
+            if not told or any(GONE.search(line) for _, line in told):
+                continue
+            line, text = told[0]
+            yield Finding(
+                "path-missing-on-one", Severity.S1,
+                f"{path} is missing in {said.file}:{said.line} and is there for {artifact.name}:{line}: the machines "
+                "of this job do not see the same files.",
+                f"{said.file}:{said.line} 找不到 {path}，而 {artifact.name}:{line} 能读到：各机器看到的文件不一致。",
+                (said, Evidence(artifact.name, line, text=text[:200])), {"path": path, "beside": artifact.name},
+            )  # fmt: skip
+            return
 
 
 def fields(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -217,6 +251,6 @@ def _waits(run: Run, findings: Sequence[Finding]) -> Iterator[Evidence]:
 
 
 LOOKS: dict[str, Callable[[Run, Sequence[Finding]], Iterator[Finding]]] = {
-    "file-missing": paths, "data-schema-mismatch": fields, "import-error": packages, "nccl-timeout": collectives,
+    "file-missing": missing, "data-schema-mismatch": fields, "import-error": packages, "nccl-timeout": collectives,
 }  # fmt: skip
 """Code of an error -> where what it names is looked up."""

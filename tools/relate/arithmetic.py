@@ -15,6 +15,7 @@ import numpy as np
 
 from ..documents.event import Claim
 from ..findings import PROPOSES, Evidence, Finding, Severity
+from ..patterns import bounded
 from ..settings import Settings
 from . import schedule
 from .line import Line, plain
@@ -33,6 +34,12 @@ COUNTERS = {
 """Measures that count what was consumed so far."""
 FIRST, ABOVE_UNIFORM = 10, 1.5
 """Steps within which a loss is the first one, and nats that it may lie above ln(vocabulary). Own judgement."""
+PHASES = ("data", "compute", "comm", "rollout")
+"""Parts of a step whose times are known by name."""
+TOTAL = bounded(
+    r"^(?:total|wall|e2e|iter(?:ation)?)(?:_?(?:time|duration))?(?:_(?:s|sec|seconds|ms))?$|^总(?:耗时|用时|时间)"
+)
+"""What a step takes as a whole, beside its parts."""
 FLOOR = 1.00001
 """The learning rate is at its floor within this factor of it."""
 EARLY = 0.8
@@ -83,16 +90,30 @@ def shares(lines: Sequence[Line]) -> Iterator[Quantity]:
     long = [x for x in reversed(lines) if len(x.finite()) >= 10 and (not x.group or x.group.startswith("rank"))]
     long.sort(key=lambda x: not x.group)
     ends = {x.name: x for x in long}
-    wholes = {x.file: x for x in long if x.name == "step_time"}
-    for part in ("data", "compute", "comm", "rollout"):
+    wholes = {x.file: x for x in long if TOTAL.search(plain(x.key))} | {
+        x.file: x for x in long if x.name == "step_time"
+    }
+    for part in PHASES:
         line = ends.get(f"{part}_time")
         whole = wholes.get(line.file, ends.get("step_time")) if line is not None else None
-        if line is not None and whole is not None:
-            took, of = (float(np.median(x.finite().values[-max(3, len(x) // 10) :])) for x in (line, whole))
-            if 0 <= took <= 1.5 * of:
-                formula = f"{line.key} {took:.3g} / {whole.key} {of:.3g} = {took / of:.0%}"
-                evidence = (line.evidence(len(line) - 1), whole.evidence(len(whole) - 1))
-                yield Quantity(f"{part}_share", took / of, formula, evidence)
+        if line is None:
+            continue
+        beside = [x for p in PHASES if (x := ends.get(f"{p}_time")) is not None and x.file == line.file]
+        if whole is None and not {x.name for x in beside} - {line.name} & {"compute_time", "rollout_time"}:
+            continue
+        parts, took = sum(map(_at_end, beside)), _at_end(line)
+        if whole is not None and whole.name != "step_time" and _at_end(whole) < parts / 1.5:
+            whole = None  # a total of something else
+        of = _at_end(whole) if whole is not None else parts
+        if 0 <= took <= 1.5 * of and of:
+            named = whole.key if whole is not None else "the parts together"
+            formula = f"{line.key} {took:.3g} / {named} {of:.3g} = {took / of:.0%}"
+            evidence = tuple(x.evidence(len(x) - 1) for x in (line, *([whole] if whole is not None else beside[:2])))
+            yield Quantity(f"{part}_share", took / of, formula, evidence)
+
+
+def _at_end(line: Line) -> float:
+    return float(np.median(line.finite().values[-max(3, len(line) // 10) :]))
 
 
 def start(settings: Settings, lines: Sequence[Line]) -> Iterator[Quantity]:
@@ -170,7 +191,7 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
         if real and not near(claim.value, real.value):
             yield _claimed(claim, real, settings)
             break
-    for real, written in ((logged, tokens), (counted, batch)):
+    for real, written in ((logged, tokens), (counted, batch or _set_batch(settings))):
         if real and written and not near(real.value, written.value) and not _ramps(settings):
             ratio = real.value / written.value
             yield _finding(
@@ -179,6 +200,14 @@ def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
                 f"而日志中 {real.formula}，为其 {ratio:.3g} 倍{_named_zh(ratio, settings)}",
                 (*real.evidence, *written.evidence), real.value,
             )  # fmt: skip
+
+
+def _set_batch(settings: Settings) -> Quantity | None:
+    """The batch as it is set, where its parts do not make it."""
+    setting, value = settings.get("global_batch_size"), _value(settings, "global_batch_size")
+    if setting is None or value is None:
+        return None
+    return Quantity("batch_set", value, f"{setting.key} is {value:.0f}", (setting.evidence(),))
 
 
 def _both(logged: Quantity | None, made: Quantity | None) -> Quantity | None:

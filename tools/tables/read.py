@@ -22,6 +22,7 @@ from .lined.called import read_called
 from .lined.listings import read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
+from .lined.profiler import read_profiled
 from .prometheus import is_prometheus, read_prometheus
 from .raw import TABLES, Raw, words_of
 from .roles import with_roles
@@ -186,7 +187,7 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
     found = parted if _cells(parted) > 2 * cells else printed
     lined = [] if suffix in DELIMITED else list(read_lined(_Bounded(path, LINED)))
     yield from lined if _cells(lined) > 2 * _cells([raw for raw in found if not raw.loose]) else found
-    for reported in () if suffix in DELIMITED else (read_pressed, read_called):
+    for reported in () if suffix in DELIMITED else (read_pressed, read_called, read_profiled):
         yield from reported(_Bounded(path, LINED))
 
 

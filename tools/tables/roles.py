@@ -192,7 +192,7 @@ def _metrics(drafts: list[Draft]) -> None:
             continue
         hit = words.metric_of(draft.name)
         plain = words.name_of(draft.name).plain
-        if not hit or (plain in _VAGUE and not training):
+        if not hit or (plain in _VAGUE and not training) or _timed(draft, hit[0]):
             continue
         known = canonical(draft.name) or canonical(plain) or (hit[0], hit[1], 10_000)
         if hit[0] not in best or known[2] < best[hit[0]][0]:
@@ -205,6 +205,11 @@ def _metrics(drafts: list[Draft]) -> None:
     for draft in drafts:
         if summary and draft.name == "train_loss":  # the last line of the Hugging Face Trainer
             draft.of = "train_loss_mean"
+
+
+def _timed(draft: Draft, metric: str) -> bool:
+    """Whether a column is in seconds and the metric that its name says is no time: `score_s` is no score."""
+    return SIZES.get(draft.unit.lower(), ("",))[0] == "seconds" and VOCABULARY[metric].unit in ("", "1")
 
 
 def _by_custom(drafts: Sequence[Draft]) -> None:

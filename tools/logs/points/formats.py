@@ -128,6 +128,19 @@ _FORMATS = (
         ),
     ),
     Format(
+        "megatron-timers",
+        (".: (",),
+        bounded(r"^\s{1,20}([a-z][a-z0-9-]{2,40}) ?\.{3,80}: ?\(\d{1,12}(?:\.\d{1,6})?, (\d{1,12}(?:\.\d{1,6})?)()\)"),
+        bounded(r"\.{3,80}: ?\(\d"),
+        step_from="last",
+        rename={"batch-generator": "data_time_ms", "forward-backward": "compute_time_ms", "all-grads-sync": "comm_time_ms",
+                "grads-all-reduce": "comm_time_ms", "grads-reduce-scatter": "comm_time_ms"},
+        samples=(
+            Sample("    batch-generator ................................: (880.10, 912.40)", None, {"data_time": 0.9124}),
+            Sample("    forward-backward ...............................: (1180.20, 1190.00)", None, {"compute_time": 1.19}),
+        ),
+    ),
+    Format(
         "megatron-eval",
         ("iteration", "loss", "valid"),
         PIPE_PAIR,

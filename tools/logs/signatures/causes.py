@@ -15,7 +15,7 @@ from ...findings import Evidence, Finding, Severity, clean, declare
 from ...phrase import LINE, counted
 from ...series import Series
 from ...vocabulary import VOCABULARY
-from .holders import capacity, holders, taken
+from .holders import capacity, fragmented, holders, taken
 from .match import TABLE, Hit, Hits
 from .parts import TOLD, parts
 from .phases import FRAME, frames, in_a_start, phases
@@ -34,7 +34,7 @@ WRAPPED_LINES = 150
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
 torchrun that names the signal at its end): a traceback of an engine may stand between."""
 
-TOLD_OF = {"cuda-oom": (phases, holders), "engine-init-failure": (taken,), **dict.fromkeys(TOLD, (parts,))}
+TOLD_OF = {"cuda-oom": (phases, holders, fragmented), "engine-init-failure": (taken,), **dict.fromkeys(TOLD, (parts,))}
 """What more is told of a code: the phase, who holds the memory, the part of the training."""
 
 DEATHS, AGAIN = ("native-crash", "killed-without-reason"), 3

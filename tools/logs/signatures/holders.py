@@ -17,6 +17,8 @@ from .signature import CHECK
 
 MUCH = 0.2
 """Share of the card that others hold at least to be named. Own judgement."""
+IDLE = 0.4
+"""Share of the card that lies reserved and unused from which on the pool is fragmented. Own judgement."""
 SLACK = 1.5
 """Gigabytes that a process takes beside what PyTorch counts (context, libraries), with some room. Own judgement."""
 ABOVE = 2_000
@@ -31,7 +33,14 @@ _HELD = bounded(rf"\bProcess (\d{{1,9}}) has {_SIZE} memory in use")
 _OWN = bounded(rf"\bthis process has {_SIZE} memory in use")
 _COUNTED = bounded(rf"{_SIZE} (?:is|are) (?:allocated|reserved) by PyTorch")
 
-CODES = declare("holders", ("gpu-memory-held-elsewhere", CHECK, "another process holds much of the GPU's memory"))
+_UNUSED = bounded(rf"{_SIZE} (?:is|are) reserved by PyTorch but unallocated")
+_WANTED = bounded(rf"Tried to allocate {_SIZE}")
+
+CODES = declare(
+    "holders",
+    ("gpu-memory-held-elsewhere", CHECK, "another process holds much of the GPU's memory"),
+    ("memory-fragmented", CHECK, "much of the GPU's memory is reserved and lies unused, in pieces too small"),
+)
 
 
 def holders(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
@@ -54,6 +63,29 @@ def holders(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
             f"{file}:{hit.line}：显存耗尽时，进程 {most[0]} 占着该卡 {total:.4g} GiB 中的 {most[1]:.4g} GiB{mine_zh}。",
             (Evidence(file, hit.line, rank=hit.rank, text=clean(hit.text)),),
             {key: of.data[key] for key in ("survived", "follows") if key in of.data} | {"share": round(share, 3)},
+        )
+        return
+
+
+def fragmented(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
+    """The first of the errors in which far more lies reserved and unused than was asked for."""
+    for hit in hits:
+        card, unused, wanted = (shape.search(hit.text) for shape in (_CARD, _UNUSED, _WANTED))
+        if not (card and unused and wanted):
+            continue
+        total, idle, asked = (_size(*found.groups()) for found in (card, unused, wanted))
+        if idle < max(IDLE * total, 2 * asked):
+            continue
+        yield Finding(
+            "memory-fragmented",
+            of.severity,
+            f"{file}:{hit.line}: {idle:.4g} GiB of the card's {total:.4g} GiB are reserved and unused while "
+            f"{asked:.4g} GiB cannot be had: the pool is fragmented, not full.",
+            f"{file}:{hit.line}：该卡 {total:.4g} GiB 中有 {idle:.4g} GiB 已保留却未使用，而 {asked:.4g} GiB 分配失败："
+            "是显存池碎片化，不是真的用满。",
+            (Evidence(file, hit.line, rank=hit.rank, text=clean(hit.text)),),
+            {key: of.data[key] for key in ("survived", "follows") if key in of.data}
+            | {"share": round(idle / total, 3)},
         )
         return
 

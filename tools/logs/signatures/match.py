@@ -16,10 +16,10 @@ from ...findings import Code
 from ...patterns import bounded, words_of
 from ...reading import Chunk, split_prefix, unwrapped
 from ...registry import table
-from . import gpu, programs, ranks, refused, software
+from . import gpu, misfits, programs, ranks, refused, software
 from .signature import CHECK, Signature
 
-TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *programs.ROWS, *refused.ROWS, *software.ROWS)
+TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS)
 table("error signatures", ((f"{row.code} {row.pattern}", row) for row in TABLE))
 
 CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}

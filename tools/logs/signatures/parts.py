@@ -60,7 +60,7 @@ PARTS = (
         ),
         "loading a checkpoint stopped it",
         "是加载检查点时出的错",
-        (UNNAMED, "checkpoint-load-error"),
+        (UNNAMED, "checkpoint-load-error", "file-missing"),
     ),
     Part(
         "exception-in-data",
@@ -76,7 +76,10 @@ PARTS = (
     ),
     Part(
         "exception-in-metrics",
-        bounded(r"in (?:compute_metrics|calc\w{0,12}_metrics?|_?compute_score\w{0,10})$|sklearn/metrics/"),
+        bounded(
+            r"in (?:compute_metrics|calc\w{0,12}_metrics?|_?compute_score\w{0,10})$|sklearn/metrics/"
+            r"|/(?:calc\w{0,12}|\w{0,12}metrics?|scor(?:e|ing)\w{0,10})\.py\", line"
+        ),
         "computing a metric of the evaluation stopped it",
         "是计算评测指标时出的错",
     ),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
-from . import called, entered, profiled, topology
+from . import called, entered, kernels, profiled, scaling, topology
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -16,6 +16,9 @@ CODES = declare(
     ("parallel-group-across-nodes", LAYOUT, "a group that talks in every layer has more devices than a machine"),
     ("communication-fills-step", LAYOUT, "a large share of a step is communication, on all ranks alike"),
     ("copies-fill-time", LAYOUT, "a profile spends its time on single copies between host and device"),
+    ("kernels-contradict-precision", LAYOUT, "a profile has products in 32 bits where 16 are set"),
+    ("loader-fills-profile", LAYOUT, "a profile spends its time in the loader of the data"),
+    ("scaling-falls", LAYOUT, "each device brings less, the more of them there are"),
     ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
 )
 
@@ -23,5 +26,11 @@ CODES = declare(
 def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
     """The layout of a run over its machines, and what its ranks spend their time on."""
     some = tables[:MOST_TABLES]
-    return [*topology.wider_than_machine(some, settings), *profiled.looked(some), *called.copied(some),
-            *entered.entered(some)]  # fmt: skip
+    return [
+        *topology.wider_than_machine(some, settings),
+        *profiled.looked(some),
+        *called.copied(some),
+        *entered.entered(some),
+        *kernels.looked(some, settings),
+        *scaling.scaled(some),
+    ]

@@ -39,6 +39,7 @@ CODES = declare(
         SUMMARIES,
         "of languages without spaces hardly anything is removed, of others a usual share",
     ),
+    ("score-follows-corpus", SUMMARIES, "the score is higher on items that stand in the corpus"),
     ("score-follows-overlap", SUMMARIES, "the score is higher on items that overlap the training data"),
     ("share-falls-from-peak", SUMMARIES, "a counted share of something good falls from its peak to the end of the row"),
     ("chosen-mostly-longer", SUMMARIES, "the chosen answers of most pairs are the longer ones, by their lengths"),

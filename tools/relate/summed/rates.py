@@ -31,6 +31,9 @@ LEAST_REMOVED = 0.02
 MOST_ROWS = 24
 ALONG = ("step", "checkpoint", "epoch", "tokens", "samples")
 
+CORPUS = bounded(r"(?i)corpus|pre_?train|crawl|语料")
+"""A group of items by whether they stand in what a model was pretrained on."""
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -275,7 +278,7 @@ def leaked(r: Rates, yes: int, no: int, beside: str = "", zh: str = "", where: s
     """The score on items that were trained on beside the one on the clean ones."""
     whole = float(r.counts.sum() / r.sizes.sum())
     return Finding(
-        "score-follows-overlap", Severity.S1,
+        "score-follows-corpus" if CORPUS.search(r.group) else "score-follows-overlap", Severity.S1,
         f"{r.name} is {r.percent(yes)} on the {r.sizes[yes]:.0f} of {r.sizes.sum():.0f} items that overlap the "
         f"training data{where} and {r.percent(no)} on the {r.sizes[no]:.0f} clean ones ({whole:.1%} over "
         f"all){beside}.",

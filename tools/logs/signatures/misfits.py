@@ -1,0 +1,120 @@
+"""Error signatures of parts that do not fit each other: a package and the code that imports it, a kernel that is not
+there, one card for two processes, a share of an evaluation that is left out."""
+
+# One pattern or example per line, however long.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from .signature import S0, S1, S2, S3, Signature
+
+ROWS = (
+    Signature(
+        "name-not-in-package",
+        S0,
+        r"cannot import name \S{1,80} from '[\w.]{1,80}' \(\S{1,200}(site|dist)-packages/|cannot import name \S{1,80} from '(transformers|torch|vllm|trl|peft|accelerate|datasets|deepspeed|huggingface_hub|tokenizers|numpy|flash_attn|xformers|triton|pydantic|ray|sglang)[.'\w]|was removed in the NumPy \d|AttributeError: module '(transformers|torch|vllm|trl|peft|accelerate|datasets|deepspeed|numpy|pydantic|triton)[\w.]{0,80}' has no attribute",
+        "a package is there and lacks a name that is asked of it: it is another version than the code was written for",
+        "软件包已安装但没有代码要用的名称：版本与代码不匹配",
+        (
+            "ImportError: cannot import name 'LossKwargs' from 'transformers.utils' (/v/lib/python3.11/site-packages/transformers/utils/__init__.py)",
+            "AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.",
+            "AttributeError: module 'torch.library' has no attribute 'register_fake'",
+        ),
+        (
+            "ImportError: cannot import name 'load' from 'utils' (/app/utils.py)",
+            "ImportError: cannot import name 'A' from partially initialized module 'transformers' (most likely due to a circular import)",
+        ),
+        must_not=r"partially initialized",
+    ),
+    Signature(
+        "fused-attention-missing",
+        S2,
+        r"(?i)flash.?att(entio)?n\w*.{0,40}(not (installed|available|found|supported)|unavailable|missing).{0,60}(fall\w*|using|use|default\w*|switch\w*).{0,30}(eager|naive|math|vanilla|slow|standard|torch)|fall\w* ?back to (the )?(eager|naive|math|vanilla)\b.{0,30}att",
+        "attention runs without a fused kernel: the program says that none is there",
+        "没有可用的融合注意力算子，程序退回到普通实现",
+        (
+            "Flash Attention 2 is not installed, falling back to eager attention implementation",
+            "flash-attn not found, using naive attention",
+        ),
+        ("Using flash attention 2", "RuntimeError: FlashAttention only supports Ampere GPUs or newer."),
+        lasting=True,
+    ),
+    Signature(
+        "fused-attention-missing",
+        S3,
+        r"(?i)not compiled with (memory.efficient|flash) attention",
+        "attention runs without a fused kernel: the program says that none is there",
+        "没有可用的融合注意力算子，程序退回到普通实现",
+        ("UserWarning: 1Torch was not compiled with flash attention. (Triggered internally at sdp_utils.cpp:455.)",),
+        ("compiled with flash attention",),
+        lasting=True,
+    ),
+    Signature(
+        "part-skipped",
+        S1,
+        r"(?i)(split|shard|part)\w*( file)? \S{1,200} (not found|missing|does not exist).{0,20}skip\w*|data splitting failed|no result files? (were )?(generated|found)|result\w* merg\w+ failed|skipping GPU \d",
+        "a share of an evaluation is left out, and the rest goes on",
+        "评测的一部分被跳过，其余照常进行",
+        (
+            "Warning: Split file ./temp/Office/2.csv not found, skipping GPU 2",
+            "Error: Data splitting failed",
+            "No result files generated",
+            "Result merging failed",
+        ),
+        ("Splitting test data for GPUs: 0 1 2 3", "4 result files generated"),
+        lasting=True,
+    ),
+    Signature(
+        "duplicate-gpu",
+        S0,
+        r"Duplicate GPU detected",
+        "two processes of one group have the same card",
+        "同一个进程组里有两个进程占用同一张卡",
+        (
+            "RuntimeError: NCCL error: invalid usage: Duplicate GPU detected : rank 0 and rank 8 both on CUDA device 1a000",
+        ),
+        ("no duplicate GPUs",),
+    ),
+    Signature(
+        "num-rollouts-zero",
+        S0,
+        r"num_rollouts\w{0,30} (is|=|==|was|becomes) 0\b",
+        "the batch settings leave no rollout",
+        "批大小设置导致没有 rollout",
+        ("WARNING Calculated num_rollouts_per_episodes is 0. Forcing to 1.",),
+        ("num_rollouts_per_episodes = 8",),
+    ),
+    Signature(
+        "file-missing",
+        S0,
+        r"(?i)\berror: (test|info|train|eval|data|input|split)\w*( \w+)? file not found",
+        "a file does not exist",
+        "文件不存在",
+        ("Error: Test file not found: ./data/test/Office.csv", "Error: Info file not found: ./info/Office.txt"),
+        ("test file found",),
+    ),
+    Signature(
+        "data-empty",
+        S1,
+        r"(?i)\b(num|number of)[ _](train\w*[ _])?examples\s?[:=]\s?0\s*($|[,;)])|\btrain\w*[ _]files?\s?[:=]\s?0\b",
+        "no sample is left to train on",
+        "没有可训练的样本",
+        ("INFO   Num examples = 0", "train files: 0, num_examples: 0"),
+        ("Num examples = 0.5", "Num examples = 1,024", "num eval examples: 0"),
+        must_not=r"(?i)eval|valid|test",
+    ),
+    Signature(
+        "weights-newly-made",
+        S3,
+        r"(are|were) newly initialized( because the shapes did not match)?: \[.{0,400}(self_attn|mlp|attention|layers?\.\d|embed_tokens|h\.\d)",
+        "weights of the body of the model were not in the checkpoint and are random",
+        "检查点里没有模型主体的某些权重，它们是随机初始化的",
+        (
+            "Some weights of LlamaForCausalLM were not initialized from the model checkpoint at c and are newly initialized: ['model.layers.0.mlp.up_proj.weight']",
+        ),
+        (
+            "Some weights of LlamaForSequenceClassification were not initialized from the model checkpoint at m and are newly initialized: ['score.weight']",
+        ),
+        lasting=True,
+    ),
+)
