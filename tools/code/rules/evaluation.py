@@ -12,6 +12,7 @@ from ..flow import part
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .apart.measures import asked_bare, drawn_by_hand, halves, measured_apart
+from .apart.texts import one_side_of_a_metric
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
@@ -165,7 +166,7 @@ def _tokenised(view: View, call: ast.Call) -> list[ast.Call]:
     ][:2]
 
 
-@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize casefold norm per_token",
+@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize Normalizer casefold norm per_token clean",
       bad="correct = prediction.strip().lower() == reference\n",
       good="correct = prediction.strip().lower() == reference.strip().lower()\n")  # fmt: skip
 def one_side_normalised(view: View) -> Iterator[Fault]:
@@ -175,6 +176,7 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
     """
     yield from _systems_apart(view)
     yield from measured_apart(view)
+    yield from one_side_of_a_metric(view)
     told = list(_bare_references(view))
     yield from told
     yield from (f for f in halves(view) if f.node not in {t.node for t in told})

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import key, last, receiver
+from ...program import Program, key, last, receiver
 from ..meaning.ways import class_methods, given
 from ..rule import Fault, View, rule
 
@@ -88,3 +88,11 @@ def _drawn(view: View, methods: dict, name: str) -> bool:
 def _many_workers(view: View, call: ast.Call) -> bool:
     told, value = given(view, call, "num_workers")
     return told and value != 0
+
+
+def only_given(program: Program, data: ast.Name, made: ast.ClassDef) -> bool:
+    """Whether a loader is given what another file makes, and one class of this file alone can be meant."""
+    found = program.bindings(data)
+    handed = len(found) == 1 and found[0].how == "parameter" and not program.callers(found[0].node)
+    sets = [c for c in program.each(ast.ClassDef) if any("Dataset" in last(program.path(b)) for b in c.bases)]
+    return handed and sets == [made] and not program.calls.get(made.name)
