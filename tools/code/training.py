@@ -22,7 +22,8 @@ HOT = frozenset(("training_step", "compute_loss"))
 """Methods that a trainer calls for each batch."""
 HOOKS = (
     "on_train_batch_start", "on_train_batch_end", "on_step_begin", "on_step_end", "on_substep_end",
-    "on_before_optimizer_step", "on_before_zero_grad", "on_after_backward", "optimizer_step",
+    "on_before_optimizer_step", "on_pre_optimizer_step", "on_optimizer_step",
+    "on_before_zero_grad", "on_after_backward", "optimizer_step",
 )  # fmt: skip
 """Methods that a trainer calls beside each step."""
 HOSTS = bounded(r"(^|\.)(\w{0,40}Trainer|\w{0,40}Callback|LightningModule)$")

@@ -296,7 +296,11 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             trained, (ast.Name, ast.Attribute, ast.Subscript)
         )
         alias = key(program.origin(held)) and key(program.origin(held)) == key(program.origin(trained))
-        if (same or alias) and not isinstance(program.parent.get(call), ast.Return) and key(held) not in ("None",):
+        if (
+            (same or alias or _piece_of(program, held, trained))
+            and not isinstance(program.parent.get(call), ast.Return)
+            and key(held) not in ("None",)
+        ):
             yield Fault(held, "the evaluation data are the training data", "评测数据就是训练数据")
     for node in program.nodes:
         target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
@@ -305,6 +309,21 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             named = TRAINED.search(value) and DATA.search(last(target))
             if named and not ("train" in last(target) and value != "train"):  # `train_eval_loader` says what it is
                 yield Fault(node, f"`{target}` is the training data", f"`{target}` 就是训练数据")
+
+
+def _piece_of(program: Program, held: ast.expr, trained: ast.expr) -> bool:
+    """Whether data are a selection of other data, all of which are used: `data.select(range(200))`, `data[:200]`."""
+    made, whole = program.origin(held), {key(trained), key(program.origin(trained))} - {""}
+    for _ in range(3):
+        if isinstance(made, ast.Call) and last(program.path(made.func)) in ("select", "shuffle", "take", "Subset"):
+            made = (made.args[0] if last(program.path(made.func)) == "Subset" and made.args else receiver(made)) or made
+        elif isinstance(made, ast.Subscript) and isinstance(made.slice, ast.Slice):
+            made = made.value
+        else:
+            return False
+        if key(made) in whole:
+            return True
+    return False
 
 
 def _loaded(program: Program, expr: ast.expr) -> ast.expr:

@@ -8,13 +8,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of
+from ...flow import made_of, returned
 from ...program import Program, key, last, receiver
 from ...training import Event, Training
 from ..rule import Fault, View, rule
 
 TURNED_OFF = re.compile(r"requires_grad|toggle_optimizer|autograd\.grad\(|set_requires|freeze", re.I)
 """Words of programs that keep the gradients of one loss out of the other model by themselves."""
+
+OPTIMIZER = re.compile(r"^opt(im\w{0,8})?_|_?opt(im\w{0,8})?$")
+GIVEN_BACK = ("setup", "prepare", "setup_module")
+"""Calls of a library that give back what they are given, wrapped."""
 
 
 @rule("gradients-of-another-loss", "S1", "loss-oscillation", "backward",
@@ -97,17 +101,53 @@ def _clears(program: Program, zero: Event, name: str, models: set[str], training
 
 
 def _models(program: Program, training: Training, name: str) -> set[str]:
-    """The names of the models whose parameters an optimizer is given."""
+    """The names of the models whose parameters an optimizer is given; by its own name where it is made elsewhere."""
     on = next((s.on for s in training.of("step") if key(s.on) == name), None)
-    made = program.origin(on) if on is not None else None
+    made = _of_lightning(program, on) or _prepared(program, on) or program.origin(on) if on is not None else None
     if not isinstance(made, ast.Call) or not made.args:
-        return set()
+        stem = OPTIMIZER.sub("", last(name)) if isinstance(made, ast.Name) else ""
+        return {stem} - {""}
     asked = [
         n
         for n in program.traced(made.args[0], 2)
         if isinstance(n, ast.Call) and last(program.path(n.func)) == "parameters"
     ]
-    return {k for c in asked if (on := receiver(c)) is not None for k in program.also(on)} - {""}
+    models = {k for c in asked if (on := receiver(c)) is not None for k in program.also(on)} - {""}
+    return models | _wrapped(program, models)
+
+
+def _prepared(program: Program, on: ast.expr) -> ast.expr | None:
+    """What a library is given for one of `model, optimizer = fabric.setup(model, optimizer)`."""
+    found = program.binding(on)
+    call = found.value if found is not None and found.part is not None else None
+    if not isinstance(call, ast.Call) or last(program.path(call.func)) not in GIVEN_BACK:
+        return None
+    return program.origin(call.args[found.part]) if found is not None and (found.part or 0) < len(call.args) else None  # type: ignore[index]
+
+
+def _wrapped(program: Program, models: set[str]) -> set[str]:
+    """The names under which a library gives these models back."""
+    out: set[str] = set()
+    for call in program.find(*GIVEN_BACK):
+        statement = program.statement(call)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        names = target.elts if isinstance(target, ast.Tuple) else [target] if target is not None else []
+        out |= {key(n) for n, a in zip(names, call.args, strict=False) if key(a) in models}
+    return out - {""}
+
+
+def _of_lightning(program: Program, on: ast.expr) -> ast.expr | None:
+    """What `configure_optimizers` gives for one of `a, b = self.optimizers()`."""
+    found = program.binding(on)
+    asked = found.value if found is not None and found.part is not None else None
+    if not isinstance(asked, ast.Call) or last(program.path(asked.func)) != "optimizers":
+        return None
+    made = next(iter(program.functions.get("configure_optimizers", [])), None)
+    ends = [program.origin(e) for e in returned(made)] if made is not None else []
+    each = ends[0].elts if len(ends) == 1 and isinstance(ends[0], (ast.Tuple, ast.List)) else []
+    if each and isinstance(each[0], ast.List):
+        each = each[0].elts  # optimizers and schedules, a list each
+    return program.origin(each[found.part]) if found is not None and (found.part or 0) < len(each) else None  # type: ignore[index]
 
 
 def _through(view: View, loss: Event, models: set[str]) -> bool:

@@ -231,4 +231,9 @@ def _used_after(view: View, made: ast.Call, change: ast.Call) -> bool:
     statement = view.program.statement(made)
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     uses = (n for n in view.program.nodes if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name)
-    return not name or any(n.lineno > change.lineno for n in uses) or bool(view.program.loops(change))
+    return (
+        not name
+        or name.startswith("self.")
+        or any(n.lineno > change.lineno for n in uses)
+        or bool(view.program.loops(change))
+    )
