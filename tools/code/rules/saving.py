@@ -55,6 +55,8 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         if not writes or apart or single(program, call):
             continue
         scope = program.scope(call)
+        if any(OF_RANKS.search(program.path(d)) for d in getattr(scope, "decorator_list", ())):
+            continue
         left = any(isinstance(n, ast.If) and isinstance(n.body[-1], ast.Return) and rank_branch(program, n.test) is False
                    and n.lineno < call.lineno for n in program.within(scope))  # fmt: skip
         callers = program.callers(scope) or program.calls.get(getattr(scope, "name", ""), [])

@@ -117,5 +117,6 @@ def padded_by_default(view: View, generated: ast.Call) -> Iterator[Fault]:
         name = program.usually(call.args[0]) if call.args and view.roles.of(call) == "tokenizer" else None
         if isinstance(name, str) and RIGHT.search(name):
             yield Fault(call, f"the tokenizer of `{name}` pads on the right, and the model generates from padding",
-                        f"`{name}` 的分词器默认右侧填充，模型会从 padding 之后续写", severity="S2", beside=(generated,))  # fmt: skip
+                        f"`{name}` 的分词器默认右侧填充，模型会从 padding 之后续写",
+                        severity="S2", beside=(generated,))  # fmt: skip
             return
