@@ -19,7 +19,10 @@ MOST = 500
 DEEP = 8
 """Names and calls that it is followed through."""
 MOST_CALLERS = 4
-CUTS = frozenset(("item", "detach", "detach_", "tolist", "numpy", "argmax", "isfinite", "isnan", "reduce_mean"))
+CUTS = frozenset((
+    "item", "detach", "detach_", "tolist", "numpy", "argmax", "isfinite", "isnan", "reduce_mean", "zeros_like",
+    "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "eye", "arange",
+))  # fmt: skip
 PLAIN_CUTS = frozenset(("float", "int", "len", "str", "round"))
 """Calls behind which there is no graph."""
 CLOSED = ("no_grad", "inference_mode", "no_grad()", "inference_mode()")
@@ -62,6 +65,8 @@ def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
             waiting += [(n, True, through, left) for n in children(node) if isinstance(n, ast.expr)]
         elif isinstance(node, ast.IfExp):
             waiting += [(n, cut, through, left) for n in (node.body, node.orelse)]
+        elif isinstance(node, ast.comprehension) and isinstance(node.target, ast.Tuple):
+            continue  # its parts are followed by their names
         elif not isinstance(node, (ast.Lambda, *FUNCTIONS, ast.ClassDef)):
             waiting += [(n, cut, through, left) for n in children(node) if isinstance(n, (ast.expr, ast.comprehension))]
 
@@ -95,7 +100,7 @@ def _call(program: Program, node: ast.Call, cut: bool, through: tuple[ast.Call, 
 
 
 def _name(program: Program, node: ast.expr, cut: bool, through: tuple[ast.Call, ...], left: int) -> Iterator[Waiting]:
-    if isinstance(node, ast.Attribute) and node.attr in ("data", "shape"):
+    if isinstance(node, ast.Attribute) and node.attr in ("data", "shape", "device", "dtype", "ndim"):
         cut = True
     found = program.binding(node) if left and key(node) else None
     if found is None:
@@ -199,4 +204,14 @@ def part(program: Program, binding: Binding) -> ast.expr:
             return value.args[which]
         if name in ("items", "values") and (on := receiver(value)) is not None:
             return on
+    if binding.how == "for" and which is not None and isinstance(value, ast.Name):
+        return _entry(program, value, which) or value
     return value
+
+
+def _entry(program: Program, held: ast.Name, which: int) -> ast.expr | None:
+    """Part of each tuple that a list holds: of `[(a, b) for ...]`, or where one `append((a, b))` fills it."""
+    made = program.origin(held)
+    put = program.put_into(held)
+    one = made.elt if isinstance(made, (ast.ListComp, ast.GeneratorExp)) else put[0] if len(put) == 1 else None
+    return one.elts[which] if isinstance(one, ast.Tuple) and which < len(one.elts) else None

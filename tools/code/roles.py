@@ -27,7 +27,7 @@ MADE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("engine", bounded(r"deepspeed\.initialize$")),
     ("rollout", bounded(r"vllm\.(\w{1,40}\.)*(LLM|AsyncLLMEngine)$|(^|\.)LLM$|sglang\.Engine$")),
     ("loader", bounded(r"DataLoader2?$|_dataloader$")),
-    ("optimizer", bounded(r"torch\.optim\.(\w{1,40}\.)*[A-Z]\w{1,40}$|(^|\.)\w{0,40}(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w{0,40}bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?$")),
+    ("optimizer", bounded(r"torch\.optim\.(\w{1,40}\.)*[A-Z]\w{1,40}$|(^|\.)\w{0,40}(Adam|AdamW|SGD|Adagrad|RMSprop|Adafactor|Lion|LBFGS|Muon|Adam8bit|AdamW8bit)(\w{0,40}bit)?$|(^|\.)(create|build|configure|make|get)_optimi[sz]ers?(_v2)?$")),
     ("tokenizer", bounded(r"Tokenizer\w{0,40}\.from_pretrained$|Processor\.from_pretrained$|Tokenizer(Fast)?$")),
     ("criterion", bounded(r"torch\.nn\.\w{1,40}Loss$|(^|\.)\w{0,40}Loss$")),
     ("summary", bounded(r"SummaryWriter$|profiler\.profile$|(^|\.)profile$|tqdm$")),

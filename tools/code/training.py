@@ -22,7 +22,8 @@ HOT = frozenset(("training_step", "compute_loss"))
 """Methods that a trainer calls for each batch."""
 HOOKS = (
     "on_train_batch_start", "on_train_batch_end", "on_step_begin", "on_step_end", "on_substep_end",
-    "on_before_optimizer_step", "on_before_zero_grad", "on_after_backward", "optimizer_step",
+    "on_before_optimizer_step", "on_pre_optimizer_step", "on_optimizer_step",
+    "on_before_zero_grad", "on_after_backward", "optimizer_step",
 )  # fmt: skip
 """Methods that a trainer calls beside each step."""
 HOSTS = bounded(r"(^|\.)(\w{0,40}Trainer|\w{0,40}Callback|LightningModule)$")
@@ -30,6 +31,8 @@ HOSTS = bounded(r"(^|\.)(\w{0,40}Trainer|\w{0,40}Callback|LightningModule)$")
 HOSTED = re.compile(
     r"on_[a-z_]{2,40}|save_model|_save_checkpoint|evaluate|log|training_step|compute_loss|prediction_step"
 )
+PARTS = re.compile(r"micro|chunk|(^|_)(group|window|mbs|mini_?batches|batches|pieces)$", re.I)
+"""Names of the batches that make one step together."""
 PIECES = ("split", "chunk", "tensor_split", "array_split")
 """Calls that take a batch apart."""
 
@@ -75,7 +78,7 @@ class Training:
                 cut = any(isinstance(n, ast.Call) and last(self.program.path(n.func)) in PIECES
                           for n in self.program.traced(loop.iter, 2))  # fmt: skip
                 word = key(loop.iter) or key(loop.iter.func if isinstance(loop.iter, ast.Call) else None)
-                if cut or re.search(r"micro|chunk", word):
+                if cut or PARTS.search(word):
                     return Accumulation(loop.iter, None, None, True)
         return None
 
@@ -141,7 +144,8 @@ def passes(program: Program, roles: Roles) -> list[Training]:
         inner = {x for e in training[loop] for x in e.loops}
         if any(other in inner for other in rivals) or (loop not in stepping and _in_stepping(loop, training, stepping)):
             continue
-        out.append(Training(program, loop, training[loop], _outer(program, loop)))
+        made = _one_step(program, roles, loop) if loop not in stepping else None
+        out.append(made or Training(program, loop, training[loop], _outer(program, loop)))
     covered = {id(e.node) for t in out for e in t.events}
     for function in (n for n in program.nodes if isinstance(n, FUNCTIONS)):
         events = _events(program, roles, function.body, function)
@@ -150,6 +154,17 @@ def passes(program: Program, roles: Roles) -> list[Training]:
             out.append(Training(program, function, events, (), False))
             covered |= {id(e.node) for e in events}
     return out
+
+
+def _one_step(program: Program, roles: Roles, loop: ast.AST) -> Training | None:
+    """The function that makes one step of several passes of a loop: backward in the loop, the step behind it."""
+    function = program.scope(loop)
+    if not isinstance(function, FUNCTIONS) or program.loops(loop):
+        return None
+    events = _events(program, roles, function.body, function)
+    at = max((i for i, e in enumerate(events) if e.kind == "backward" and loop in e.loops), default=len(events))
+    behind = any(e.kind == "step" and not e.loops for e in events[at:])
+    return Training(program, function, events, (), False) if behind else None
 
 
 def _in_stepping(loop: ast.AST, training: dict, stepping: list) -> bool:

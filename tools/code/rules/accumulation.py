@@ -67,6 +67,8 @@ def same(program: Program, divisor: ast.expr, count: ast.expr) -> bool:
         return True
     if program.code(divisor) == program.code(count):
         return True
+    if isinstance(divisor, ast.Call) and program.path(divisor.func) == "len" and len(divisor.args) == 1:
+        return program.code(divisor.args[0]) == program.code(count)
     a, b = program.const(divisor), program.const(count)
     return a is not None and a == b
 
@@ -166,7 +168,7 @@ def _scaled_elsewhere(view: View, training: Training) -> bool:
     """Whether the gradients themselves are divided before the step."""
     for event in training.events:
         text = source(view.program, event.node)
-        if ".grad" in text and ("div" in text or "/" in text or "mul" in text):
+        if re.search(r"\.grad\b", text) and ("div" in text or "/" in text or "mul" in text):
             return True
         if event.kind == "call" and re.search(r"scale_grads|scale_grad|div_grad", text):
             return True

@@ -13,6 +13,7 @@ from ..flow import made_of
 from ..patch import instead, without
 from ..program import argument, key, last, receiver
 from ..training import Event
+from .apart.forwards import by_a_hook, iterated, read_for_statistics, sometimes
 from .look import always, carries_graph, model_call, source
 from .rule import Fault, Pace, View, rule
 
@@ -36,11 +37,13 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
     parameter is.
     """
     names = ("item", "cpu", "tolist", "numpy", "float")
+    yield from read_for_statistics(view)
     for pace in view.each_step:
         if not pace.looped and not pace.of("backward"):
+            yield from by_a_hook(view, pace)
             continue
         reads = [(e, last(view.program.path(e.node.func))) for e in pace.of("call")
-                 if isinstance(e.node, ast.Call) and not e.guards]  # fmt: skip
+                 if isinstance(e.node, ast.Call) and not sometimes(view, e)]  # fmt: skip
         reads = [(e, name) for e, name in reads if name in names and (name != "float" or _loss(view, pace, e))]
         inner = [e for e, name in reads if name != "float" and _many(view, e.node, pace.node)]
         heavy = [e for e, name in reads if name in ("cpu", "tolist", "numpy") and not e.loops and _device(view, e.node)]
@@ -76,18 +79,8 @@ def _loss(view: View, pace: Pace, event: Event) -> bool:
 
 def _many(view: View, node: ast.AST, loop: ast.AST) -> bool:
     """Whether a call is made for each parameter or token within one step."""
-    for above in view.program.up(node):
-        if above is loop:
-            return False
-        if isinstance(above, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
-            iters = [g.iter for g in above.generators]
-        elif isinstance(above, ast.For):
-            iters = [above.iter]
-        else:
-            continue
-        if any("parameters" in source(view.program, i) or "range(" in source(view.program, i) for i in iters):
-            return True
-    return False
+    texts = (source(view.program, i) for i in iterated(view, node, loop))
+    return any("parameters" in text or "range(" in text for text in texts)
 
 
 def _device(view: View, node: ast.AST) -> bool:

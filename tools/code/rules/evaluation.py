@@ -12,6 +12,7 @@ from ..flow import part
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .apart.measures import asked_bare, drawn_by_hand, halves, measured_apart
+from .apart.texts import one_side_of_a_metric
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 
@@ -165,7 +166,7 @@ def _tokenised(view: View, call: ast.Call) -> list[ast.Call]:
     ][:2]
 
 
-@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize casefold norm per_token",
+@rule("one-side-normalised", "S2", "eval-harness-drift", "lower strip normalize Normalizer casefold norm per_token clean",
       bad="correct = prediction.strip().lower() == reference\n",
       good="correct = prediction.strip().lower() == reference.strip().lower()\n")  # fmt: skip
 def one_side_normalised(view: View) -> Iterator[Fault]:
@@ -175,6 +176,7 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
     """
     yield from _systems_apart(view)
     yield from measured_apart(view)
+    yield from one_side_of_a_metric(view)
     told = list(_bare_references(view))
     yield from told
     yield from (f for f in halves(view) if f.node not in {t.node for t in told})
@@ -294,7 +296,11 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             trained, (ast.Name, ast.Attribute, ast.Subscript)
         )
         alias = key(program.origin(held)) and key(program.origin(held)) == key(program.origin(trained))
-        if (same or alias) and not isinstance(program.parent.get(call), ast.Return) and key(held) not in ("None",):
+        if (
+            (same or alias or _piece_of(program, held, trained))
+            and not isinstance(program.parent.get(call), ast.Return)
+            and key(held) not in ("None",)
+        ):
             yield Fault(held, "the evaluation data are the training data", "评测数据就是训练数据")
     for node in program.nodes:
         target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
@@ -303,6 +309,21 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             named = TRAINED.search(value) and DATA.search(last(target))
             if named and not ("train" in last(target) and value != "train"):  # `train_eval_loader` says what it is
                 yield Fault(node, f"`{target}` is the training data", f"`{target}` 就是训练数据")
+
+
+def _piece_of(program: Program, held: ast.expr, trained: ast.expr) -> bool:
+    """Whether data are a selection of other data, all of which are used: `data.select(range(200))`, `data[:200]`."""
+    made, whole = program.origin(held), {key(trained), key(program.origin(trained))} - {""}
+    for _ in range(3):
+        if isinstance(made, ast.Call) and last(program.path(made.func)) in ("select", "shuffle", "take", "Subset"):
+            made = (made.args[0] if last(program.path(made.func)) == "Subset" and made.args else receiver(made)) or made
+        elif isinstance(made, ast.Subscript) and isinstance(made.slice, ast.Slice):
+            made = made.value
+        else:
+            return False
+        if key(made) in whole:
+            return True
+    return False
 
 
 def _loaded(program: Program, expr: ast.expr) -> ast.expr:

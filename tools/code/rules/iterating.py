@@ -12,6 +12,7 @@ from ..patch import instead
 from ..program import FUNCTIONS, Binding, Program, argument, key, last, passed, receiver
 from ..training import CLIPS, Training
 from .apart.dropping import by_a_trainer, made_for_both
+from .around.workers import only_given, padded_by_default
 from .data import TRAINED, loaders
 from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
@@ -322,6 +323,7 @@ def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
             workers, data = program.const(argument(call, "num_workers")), argument(call, "dataset", 0)
             made = program.origin(data) if data is not None else None
             own = isinstance(made, ast.Call) and last(program.path(made.func)) == node.name
+            own = own or (isinstance(made, ast.Name) and only_given(program, made, node))
             told = argument(call, "num_workers") is not None
             if own and told and workers not in (0, 1):
                 method = next((f for f in node.body if isinstance(f, FUNCTIONS) and f.name == "__iter__"), node)
@@ -353,7 +355,7 @@ def evaluation_drops_items(view: View) -> Iterator[Fault]:
                 )
 
 
-@rule("batched-generation-padded-right", "S1", "padding-side-wrong", "padding_side",
+@rule("batched-generation-padded-right", "S1", "padding-side-wrong", "padding_side generate(",
       bad="""
       tokenizer.padding_side = "right"
       inputs = tokenizer(prompts, padding=True, return_tensors="pt")
@@ -379,6 +381,8 @@ def batched_generation_padded_right(view: View) -> Iterator[Fault]:
         or "Seq2Seq" in program.text
     ):
         return
+    if "padding_side" not in program.text and not view.trainings:
+        yield from padded_by_default(view, generated[0])
     for node in program.nodes:
         value = None
         if (

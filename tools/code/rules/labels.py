@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import FUNCTIONS, argument, key, last
+from ..program import FUNCTIONS, argument, key, last, receiver
 from .look import model_call, no_grad, source
 from .loss import base, entropies
 from .rule import Fault, View, rule
@@ -242,6 +242,8 @@ def _unpadded(view: View, value: ast.expr) -> bool:
 def _pads(view: View, call: ast.Call) -> bool:
     value = argument(call, "padding")
     on = isinstance(value, ast.Constant) and value.value in (True, "max_length", "longest")
+    if value is None and last(view.program.path(call.func)) == "pad" and view.roles.of(receiver(call)) == "tokenizer":
+        return True  # it pads unless told otherwise
     return (on and (view.roles.of(call.func) == "tokenizer" or last(view.program.path(call.func)) in ("encode_plus", "pad"))) or (
         last(view.program.path(call.func)) == "pad_sequence")  # fmt: skip
 

@@ -14,7 +14,7 @@ from .rule import View
 CUTS = frozenset(["item", "detach", "detach_", "tolist", "numpy", "float", "int", "len", "cpu_item"])
 OFF = re.compile(r"(no_grad|inference_mode|set_grad_enabled)(\(\))?$")
 TEST = re.compile(
-    r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|va|test|dev|predict|hold_?out|held_?out)"
+    r"(^|_|\b)(eval|evaluate|evaluation|valid|validate|validation|val|va|test|dev|predict|hold_?out|held_?out|perplexity|ppl)"
     r"(_|$|\b|loop|step|epoch)",
     re.I,
 )

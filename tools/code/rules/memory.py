@@ -254,7 +254,8 @@ def outputs_kept_on_device(view: View) -> Iterator[Fault]:
 
 JOINS = ("cat", "concat", "stack", "vstack", "hstack")
 SHAPES = ("normalize", "softmax", "log_softmax", "sigmoid", "float", "half", "squeeze", "flatten", "view", "reshape",
-          "detach", "contiguous", "clone")  # fmt: skip
+          "detach", "contiguous", "clone", "interpolate", "upsample", "permute", "transpose", "unsqueeze", "exp", "double",
+          "bfloat16", "log")  # fmt: skip
 """Calls after which there is as much as before, on the same device."""
 
 

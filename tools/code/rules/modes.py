@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from .apart.forwards import cache_grown_twice
 from .apart.moods import each_batch, left_in_evaluation, never_trained, phases_alike
 from .look import OFF, TEST, inside, keyword, model_call, no_grad
 from .meaning.answering import scored_with_gradients, served, through_helpers
@@ -282,7 +283,7 @@ def evaluation_in_loop_with_gradients(view: View) -> Iterator[Fault]:
                             "评测没有放在 no_grad 内：每个批次都在建计算图")  # fmt: skip
 
 
-@rule("cache-with-checkpointing", "S2", "oom-activations", "gradient_checkpointing",
+@rule("cache-with-checkpointing", "S2", "oom-activations", "gradient_checkpointing checkpoint(",
       bad="""
       model = AutoModelForCausalLM.from_pretrained(name, use_cache=True)
       model.gradient_checkpointing_enable()
@@ -294,9 +295,11 @@ def evaluation_in_loop_with_gradients(view: View) -> Iterator[Fault]:
 def cache_with_checkpointing(view: View) -> Iterator[Fault]:
     """The key-value cache is on while activations are recomputed.
 
-    Why: the cache keeps what checkpointing throws away, or is switched off with a warning in each step.
+    Why: the cache keeps what checkpointing throws away, or is switched off with a warning in each step; a block that is run
+    again in the backward pass adds its keys to it twice.
     """
     program = view.program
+    yield from cache_grown_twice(view)
     enabled = [c for c in program.find("gradient_checkpointing_enable")] + [
         k for c in program.nodes if isinstance(c, ast.Call) for k in c.keywords
         if k.arg == "gradient_checkpointing" and isinstance(k.value, ast.Constant) and k.value.value is True]  # fmt: skip

@@ -49,10 +49,12 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
     weighing = _weights(view)
     yield from _handed_over(view)
     for node in program.nodes:
-        name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        filled = isinstance(target, ast.Subscript) and not key(target)  # `adv[t] = ...`
+        name = key(target.value if filled else target)  # type: ignore[union-attr]
         if (
             not isinstance(node, ast.Assign)
-            or not (ADVANTAGE.search(last(name)) or name in weighing)
+            or not (ADVANTAGE.search(last(name)) or (name in weighing and not filled))
             or no_grad(program.contexts(node))
         ):
             continue
@@ -70,7 +72,7 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
             isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and name in (key(n.left), key(n.right))
             for n in program.nodes
         )
-        whole = isinstance(node.value, ast.BinOp) or _of_this_file(program, node.value)
+        whole = filled or isinstance(node.value, ast.BinOp) or _of_this_file(program, node.value)
         if live and not cuts and not later and used and whole:
             yield Fault(node, f"`{name}` holds the graph of the critic and goes into the policy loss",
                         f"`{name}` 带着 critic 的计算图进入策略损失", (instead(node.value, f"({source(program, node.value)}).detach()"),))  # fmt: skip

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..flow import made_of
+from ..flow import made_of, returned
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .apart.twins import REFERENCE, alias, twins
@@ -230,23 +230,23 @@ FROZEN = re.compile(r"(^|_|\.)(ref(erence)?|teacher)(_|$)")
 def _of_a_step(view: View, frozen: bool) -> Iterator[Fault]:
     """A teacher, or a reference that a step is given, which runs with its graph: nothing cuts what it gives."""
     program = view.program
-    for training in (t for t in view.trainings if t.of("step") and not frozen):
-        for backward in training.of("backward"):
-            sources = list(made_of(program, backward.on, backward.calls, 10)) if backward.on is not None else []
-            runs = [
-                (n, c, _real(program, n.func, c))
-                for n, cut, c in sources
-                if isinstance(n, ast.Call) and not cut and key(n.func)
-            ]
-            trained = any(
-                not FROZEN.search(given) and (view.roles.of(n.func) == "model" or given != key(n.func))
-                for n, _, given in runs
-            )
-            for node, calls, given in runs if trained else ():
-                known = FROZEN.search(given) and (view.roles.sure(node.func) == "model" or given != key(node.func))
-                if known and not any(no_grad(program.contexts(n)) for n in (node, *calls)):
-                    yield Fault(node, f"`{given}` runs with gradients", f"`{given}` 在带梯度的情况下运行")
-                    return
+    trained_on = [(b.on, b.calls) for t in view.trainings if t.of("step") for b in t.of("backward") if b.on is not None]
+    trained_on += [(e, ()) for f in view.hot for e in returned(f)]
+    for loss, through in trained_on if not frozen else ():
+        runs = [
+            (n, c, _real(program, n.func, c))
+            for n, cut, c in made_of(program, loss, through, 10)
+            if isinstance(n, ast.Call) and not cut and key(n.func)
+        ]
+        trained = any(
+            not FROZEN.search(given) and (view.roles.of(n.func) == "model" or given != key(n.func))
+            for n, _, given in runs
+        )
+        for node, calls, given in runs if trained else ():
+            known = FROZEN.search(given) and (view.roles.sure(node.func) == "model" or given != key(node.func))
+            if known and not any(no_grad(program.contexts(n)) for n in (node, *calls)):
+                yield Fault(node, f"`{given}` runs with gradients", f"`{given}` 在带梯度的情况下运行")
+                return
 
 
 def _real(program: Program, func: ast.expr, calls: tuple[ast.Call, ...]) -> str:

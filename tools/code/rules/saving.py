@@ -43,7 +43,7 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
     Likewise a callback or a method that a trainer calls in each of its processes.
     """
     program = view.program
-    several = view.distributed or bool(view.roles.named("accelerator"))
+    several = view.distributed or bool(view.roles.named("accelerator")) or _of_ranks(view)
     for call in program.find("save", "save_file", "save_pretrained"):
         inner = not several and hosted(program, call)
         if not several and not inner:
@@ -55,6 +55,8 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         if not writes or apart or single(program, call):
             continue
         scope = program.scope(call)
+        if any(OF_RANKS.search(program.path(d)) for d in getattr(scope, "decorator_list", ())):
+            continue
         left = any(isinstance(n, ast.If) and isinstance(n.body[-1], ast.Return) and rank_branch(program, n.test) is False
                    and n.lineno < call.lineno for n in program.within(scope))  # fmt: skip
         callers = program.callers(scope) or program.calls.get(getattr(scope, "name", ""), [])
@@ -70,6 +72,12 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         if not left and not guarded and seen and not re.search(r"rank|shard|process_index|worker", path, re.I):
             yield Fault(call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖",
                         severity="S2" if inner else "")  # fmt: skip
+
+
+def _of_ranks(view: View) -> bool:
+    """Whether a program that another file starts is one of several: it waits for the others, and saves what DDP wraps."""
+    unwrapped = any(".module.state_dict" in view.program.path(c.func) for c in view.program.find("state_dict"))
+    return view.among_ranks and unwrapped
 
 
 def _exports(view: View, call: ast.Call) -> bool:

@@ -19,7 +19,7 @@ AGREED = (*COLLECTIVES, "reduce", "gather", "tensor", "as_tensor", "full")
 """Calls that a value is given to before the ranks agree on it."""
 
 
-@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief process_index",
+@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief process_index DDP DistributedDataParallel",
       bad=HEAD + """
 def report(loss):
     if rank != 0:
@@ -118,7 +118,8 @@ def _told_alone(view: View) -> Iterator[Fault]:
 def _skipped_alone(view: View) -> Iterator[Fault]:
     """A rank that leaves out its backward for what its own batch holds, while the others average gradients."""
     program = view.program
-    wrapped = any(True for _ in program.find("DDP", "DistributedDataParallel"))
+    wrapped = any(True for _ in program.find("DDP", "DistributedDataParallel")) or any(
+        path.endswith("DistributedDataParallel") for path in program.imports.values())  # fmt: skip
     if not wrapped or re.search(r"\.join\(|Join\(|no_sync", program.text):
         return
     for training in view.trainings:

@@ -12,6 +12,7 @@ from itertools import islice
 from ...flow import made_of
 from ...patch import instead
 from ...program import Program, key, last, receiver
+from ..apart.texts import pairs_cut_on_the_right
 from ..look import keyword, source
 from ..rule import Fault, View, rule
 
@@ -35,6 +36,7 @@ def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
     """
     yield from _long_prompts(view)
     yield from _opening_lost(view)
+    yield from pairs_cut_on_the_right(view)
     program = view.program
     right = [n.value for n in program.each(ast.Assign) if isinstance(n.targets[0], ast.Attribute)
              and n.targets[0].attr == "truncation_side" and isinstance(n.value, ast.Constant) and n.value.value == "right"]  # fmt: skip

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import key, last, receiver
+from ...flow import made_of
+from ...program import Program, argument, key, last, receiver
 from ..meaning.ways import class_methods, given
 from ..rule import Fault, View, rule
 
@@ -88,3 +89,34 @@ def _drawn(view: View, methods: dict, name: str) -> bool:
 def _many_workers(view: View, call: ast.Call) -> bool:
     told, value = given(view, call, "num_workers")
     return told and value != 0
+
+
+def only_given(program: Program, data: ast.Name, made: ast.ClassDef) -> bool:
+    """Whether a loader is given what another file makes, and one class of this file alone can be meant."""
+    found = program.bindings(data)
+    handed = len(found) == 1 and found[0].how == "parameter" and not program.callers(found[0].node)
+    sets = [c for c in program.each(ast.ClassDef) if any("Dataset" in last(program.path(b)) for b in c.bases)]
+    return handed and sets == [made] and not program.calls.get(made.name)
+
+
+RIGHT = re.compile(r"(^|/)(gpt2(-\w{2,6})?|distilgpt2|opt-[\w.]+|pythia-[\w.-]+|gpt-neo\w{0,2}-[\w.]+|phi-[12][\w.]*)$")
+"""Decoders whose tokenizers pad on the right unless told otherwise."""
+
+
+def padded_by_default(view: View, generated: ast.Call) -> Iterator[Fault]:
+    """Batches of prompts for a decoder whose tokenizer pads on the right, as nothing tells it otherwise."""
+    program = view.program
+    fed = [
+        n for v in (*generated.args, *(k.value for k in generated.keywords)) for n, _, _ in made_of(program, v, (), 4)
+    ]
+    batch = any(
+        isinstance(n, ast.Call) and program.const(argument(n, "padding")) in (True, "longest", "max_length")
+        for n in fed
+    )
+    for call in program.find("from_pretrained") if batch else ():
+        name = program.usually(call.args[0]) if call.args and view.roles.of(call) == "tokenizer" else None
+        if isinstance(name, str) and RIGHT.search(name):
+            yield Fault(call, f"the tokenizer of `{name}` pads on the right, and the model generates from padding",
+                        f"`{name}` 的分词器默认右侧填充，模型会从 padding 之后续写",
+                        severity="S2", beside=(generated,))  # fmt: skip
+            return

@@ -244,6 +244,8 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
             statement, ast.AugAssign
         )
         return "loss" if told else ""
+    if _becomes_a_loss(program, statement, target):
+        return "loss" if any(re.search(r"(^|_)(adv|ratio|surr|w)", w, re.I) for w in words) else ""
     minus = isinstance(top, ast.UnaryOp) and isinstance(top.op, ast.USub)
     if minus and any(re.search(r"(^|_)(obj|objective|surr|surrogate|gain)", w, re.I) for w in words):
         return "loss"  # what is to grow, turned round as a whole
@@ -253,6 +255,14 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
     paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
                      and b.how == "for" and b.value is not None)  # fmt: skip
     return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""
+
+
+def _becomes_a_loss(program: Program, statement: ast.stmt, target: str) -> bool:
+    """Whether the next thing that is made of a sum is called a loss."""
+    scope = program.scope(statement)
+    later = (n for n in program.each(ast.Assign) if n.lineno > statement.lineno and program.scope(n) is scope)
+    made = (n for n in later if target and target in {key(x) for x in ast.walk(n.value)})
+    return any(re.search(r"loss", base(n.targets[0]), re.I) for n in made)
 
 
 def _added_to(program: Program, statement: ast.stmt, target: str) -> set[str]:

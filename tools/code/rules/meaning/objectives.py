@@ -144,7 +144,7 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
         )
         parts = shape[0].elts if len(shape) == 1 and isinstance(shape[0], (ast.Tuple, ast.List)) else shape
         if len(parts) == 2 and re.search(
-            r"(^|_)(g|k)$|group|gens?$|generations|samples_per|n_samples|num_samples|rollouts|completions",
+            r"(^|_)(g|k|n)$|group|gens?$|generations|samples_per|n_samples|num_samples|rollouts|completions",
             last(key(parts[1])),
             re.I,
         ):

@@ -28,7 +28,7 @@ WRAPS = ("get_peft_model", "FSDP", "FullyShardedDataParallel")
 """Of these, the calls that give a model back which trains other parameters than the one that they are given."""
 
 
-@rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters()",
+@rule("optimizer-holds-old-parameters", "S0", "loss-stagnation", "parameters() create_optimizer",
       bad="""
       model = AutoModelForCausalLM.from_pretrained(name)
       optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -51,7 +51,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
         if view.roles.of(call) != "optimizer" or not call.args:
             continue
         asked = [s for s in made_of(program, call) if _parameters_of(program, s)]
-        taken = [_parameters_of(program, s) for s in asked]
+        taken = [_parameters_of(program, s) for s in asked] or _whole_model(view, call)
         scope = program.scope(call)
         again = [c for n in taken for c in _anew(view, n)]
         for change in (*program.find(*CHANGES), *again):
@@ -100,6 +100,12 @@ def _parameters_of(program: Program, source_: Source) -> str:
         function = program.function(call)
         name = next((key(v) for n, v in passed(function, call) if n == name), name) if function is not None else name
     return name
+
+
+def _whole_model(view: View, call: ast.Call) -> list[str]:
+    """The name of the model that is given, where a function of a library makes the optimizer of all its parameters."""
+    library = last(view.program.path(call.func)).startswith("create_optimizer") and view.program.function(call) is None
+    return [key(call.args[0])] if library and view.roles.of(call.args[0]) == "model" and key(call.args[0]) else []
 
 
 def _part_replaced(view: View) -> Iterator[Fault]:
@@ -225,4 +231,9 @@ def _used_after(view: View, made: ast.Call, change: ast.Call) -> bool:
     statement = view.program.statement(made)
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     uses = (n for n in view.program.nodes if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name)
-    return not name or any(n.lineno > change.lineno for n in uses) or bool(view.program.loops(change))
+    return (
+        not name
+        or name.startswith("self.")
+        or any(n.lineno > change.lineno for n in uses)
+        or bool(view.program.loops(change))
+    )

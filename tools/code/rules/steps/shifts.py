@@ -127,6 +127,7 @@ def moved_labels(program: Program) -> Iterator[ast.AST]:
     """What is given as labels and is moved by one, its end filled: `ids[1:] + [-100]`."""
     given = [v for n in program.nodes if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
              if isinstance(k, ast.Constant) and k.value == "labels"]  # fmt: skip
+    given += [v for c in program.find("dict", "BatchEncoding") if (v := argument(c, "labels")) is not None]
     for scoped in program.bound.values():
         given += [b.value for n, own in scoped.items() if n.endswith("['labels']") for b in own if b.value is not None]
     given += program.put_in("['labels']")
@@ -140,7 +141,10 @@ def _to_last(program: Program, into: ast.expr) -> bool:
     """`x[:-1]`, `x[:, :-1]`."""
     place = into.slice if isinstance(into, ast.Subscript) else None
     part = place.elts[-1] if isinstance(place, ast.Tuple) else place
-    return isinstance(part, ast.Slice) and part.lower is None and program.const(part.upper) == -1
+    if not isinstance(part, ast.Slice) or part.lower is not None:
+        return False
+    short = isinstance(part.upper, ast.BinOp) and isinstance(part.upper.op, ast.Sub)
+    return program.const(part.upper.right if short else part.upper) == (1 if short else -1)  # type: ignore[union-attr]
 
 
 def _from_second(program: Program, cut: ast.Subscript) -> bool:

@@ -23,6 +23,10 @@ MASKED = re.compile(
     r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}(len)?\(|padding_value\s{0,4}=\s{0,4}-100"
 )
 """Prompts that are masked, or answers that are filled up."""
+ANSWERS = re.compile(
+    r"\b(sft|chat|instruct(ion)?s?|supervised|answers?|responses?|completions?|assistant|prompts?)\b|sft_|_sft", re.I
+)
+"""Words of training on answers, whose lengths differ."""
 
 
 @rule("means-averaged-over-ranks", "S2", "eval-harness-drift", "all_reduce gather reduce",
@@ -90,7 +94,7 @@ def _averages(view: View) -> Iterator[ast.Call]:
             yield call
 
 
-@rule("token-means-averaged", "S2", "grad-accum-loss-scaling", "-100 IGNORE",
+@rule("token-means-averaged", "S2", "grad-accum-loss-scaling", "-100 IGNORE ignore_index",
       bad="""
       labels = [-100] * len(prompt) + answer
       for i, batch in enumerate(loader):
@@ -115,16 +119,24 @@ def token_means_averaged(view: View) -> Iterator[Fault]:
     Known gaps: told only where the program masks prompts by itself and accumulates by itself.
     """
     program = view.program
-    if not MASKED.search(program.text) or WEIGHED.search(program.text):
+    masks = MASKED.search(program.text) is not None
+    if not (masks or ANSWERS.search(program.text)) or WEIGHED.search(program.text):
         return
     for training, found in own(view):
         for event in training.of("backward"):
             plain = [d for d in divisors(view, event) if found.count is not None and same(program, d, found.count)]
-            mean = event.on is not None and any(
-                isinstance(n, ast.Attribute) and n.attr == "loss" for n in program.traced(event.on, 3))  # fmt: skip
+            parts = list(program.traced(event.on, 4)) if event.on is not None else []
+            mean = masks and any(isinstance(n, ast.Attribute) and n.attr == "loss" for n in parts)
+            mean = mean or any(isinstance(n, ast.Call) and _mean_of_answers(program, n) for n in parts)
             if plain and mean:
                 yield Fault(plain[0], "micro-batches count alike although their answers differ in length: divide the sum by all tokens of the step",
                             "各 micro-batch 等权，而回答长度不同：应除以该步全部 token 数", beside=(event.node,))  # fmt: skip
+
+
+def _mean_of_answers(program: Program, call: ast.Call) -> bool:
+    """Whether a call gives the mean over the tokens that are not left out, as it says."""
+    told = argument(call, "ignore_index")
+    return last(program.path(call.func)) == "cross_entropy" and told is not None and argument(call, "reduction") is None
 
 
 @rule("averaged-once-more", "S2", "grad-accum-loss-scaling", "all_reduce",
