@@ -12,6 +12,7 @@ from ..flow import made_of
 from ..patch import after, alone, instead, without
 from ..program import Program, argument, key, last, receiver
 from ..training import Accumulation, Event, Training
+from .apart.pieces import by_share
 from .look import guarded_more, source
 from .rule import Fault, View, rule
 
@@ -96,7 +97,12 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
             or any(isinstance(n, (int, float)) and n not in (0, 1) for n in numbers)
         ):
             continue
-        if event.on is None or _made_elsewhere(view, event.on) or _averaged(view.program, event):
+        if (
+            event.on is None
+            or _made_elsewhere(view, event.on)
+            or _averaged(view.program, event)
+            or by_share(view, event.on)
+        ):
             continue
         by = source(view.program, found.count)
         by = by if key(found.count) or isinstance(found.count, ast.Constant) else f"({by})"

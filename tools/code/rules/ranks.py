@@ -149,7 +149,7 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
         divided = bounded(
-            r"/=?[ ]?\(?[ ]?(?:\w{1,40}\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w{0,40}|ws|W|world|count|total|n|num_\w{1,40})\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
+            r"/=?[ ]?\(?[ ]?(?:\w{1,40}\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w{0,40}|ws|W|world|count|total|n|num_\w{1,40})\b|\.div_?\(|\.mul_?\(|mean\(|/ dist|/=?[^\n/]{0,80}\b(?:get_)?(?:world_size|num_processes|n_gpus|ngpus|num_gpus)\b|/=?[ ]?\(?len\((?:\w{1,40}\.)*\w{0,40}(?:dataset|data|ds)\)"
         ).search(text)
         if (own := _local_count(view, call)) is not None:
             yield Fault(own, f"`{name}` is summed over the ranks and divided by what one rank counted",

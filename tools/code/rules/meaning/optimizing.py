@@ -15,6 +15,10 @@ from ...training import Event, Training, events_of
 from ..rule import Fault, View, rule
 
 PARAMETERS = ("parameters", "named_parameters")
+SIZES = frozenset(("config", "hidden_size", "num_features", "in_features", "out_features", "embed_dim", "feature_info",
+                   "hidden_dim", "output_dim", "d_model", "device", "dtype", "shape", "cfg", "conf", "args", "opt", "opts", "hp",
+                   "hparams", "params", "settings"))  # fmt: skip
+"""What is asked for to make a model: of another one that it fits, of a configuration."""
 STEP = """
 for batch in loader:
     loss = student(**batch).loss
@@ -58,14 +62,29 @@ def _owners(view: View, expr: ast.expr | None, at: Event) -> set[object]:
         node = source.node
         asked = isinstance(node, ast.Call) and last(program.path(node.func)) in PARAMETERS
         on = receiver(node) if asked and isinstance(node, ast.Call) else None
-        parts = [s.node for s in made_of(program, on, source.calls)] if on is not None else []
+        parts = [s.node for s in made_of(program, on, source.calls, asked=SIZES)] if on is not None else []
         moves = [n for n in parts if isinstance(n, ast.Call) and last(program.path(n.func)) in ("to", "cuda")]
         where = {key(a) for n in moves for a in n.args} | {"self"}
         for inner in parts:
             if isinstance(inner, ast.Call):
                 out.add(inner)
-            elif isinstance(inner, (ast.Name, ast.Attribute)) and key(inner) not in where:
+            elif (
+                isinstance(inner, (ast.Name, ast.Attribute))
+                and key(inner) not in where
+                and last(key(inner)) not in SIZES
+            ):
                 out.add((program.home(inner, key(inner)), key(inner)))
+                out |= _whole(view, inner)
+    return out
+
+
+def _whole(view: View, expr: ast.expr) -> set[object]:
+    """The models of which something is a part: `model` of `model.head`."""
+    out: set[object] = set()
+    while isinstance(expr, ast.Attribute):
+        expr = expr.value
+        if key(expr) not in ("", "self") and view.roles.of(expr) == "model":
+            out.add((view.program.home(expr, key(expr)), key(expr)))
     return out
 
 

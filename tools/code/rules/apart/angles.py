@@ -1,0 +1,85 @@
+"""The rule on positions whose angles are computed in half precision."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...flow import made_of
+from ...program import Program, argument, key, last, receiver
+from ..rule import Fault, View, rule
+
+HALF = re.compile(r"(bfloat16|float16|half)$")
+CASTS = ("to", "type_as", "half", "bfloat16", "type", "astype")
+ROTARY = """
+class Rotary(nn.Module):
+    def forward(self, x):
+        pos = torch.arange(x.size(-2), device=x.device{dtype})
+        inv = 1.0 / 10000 ** (torch.arange(0, 64, 2, device=x.device).float() / 64)
+        angle = torch.outer(pos, inv)
+        return angle.cos(){back}, angle.sin(){back}
+model = Model().to(torch.bfloat16)
+"""
+
+
+@rule("positions-in-half", "S2", "long-context-degradation", "cos( cos_(",
+      bad=ROTARY.format(dtype=", dtype=x.dtype", back=""),
+      good=ROTARY.format(dtype=", dtype=torch.float32", back=".to(x.dtype)"))  # fmt: skip
+def positions_in_half(view: View) -> Iterator[Fault]:
+    """Positions, or the angles made of them, are computed in the precision of the model, which is half.
+
+    Why: bf16 holds whole numbers up to 256, fp16 up to 2048: behind that, neighbours have the same position, and the model
+    reads long texts as if their words stood on one another.
+    Known gaps: a model whose precision another file chooses.
+    """
+    program = view.program
+    if not re.search(r"bfloat16|float16|\.half\(|\bfp16\b|\bbf16\b", program.text):
+        return
+    told: set[ast.AST] = set()
+    for call in program.find("cos", "sin", "polar"):
+        angle = call.args[0] if call.args else receiver(call)
+        if angle is None or len(told) > 3:
+            continue
+        place = _narrow(program, angle)
+        if place is not None and place not in told:
+            told.add(place)
+            yield Fault(place, "positions are counted in half precision: from 257 on in bf16 neighbours become one",
+                        "位置以半精度表示：bf16 中超过 256 后相邻位置会重合", beside=(call,))  # fmt: skip
+
+
+def _narrow(program: Program, angle: ast.expr) -> ast.AST | None:
+    """Where positions become half, before anything is computed of them."""
+    for node, _, calls in made_of(program, angle):
+        if not isinstance(node, ast.Call):
+            continue
+        name = last(program.path(node.func))
+        if name == "arange" and not _small(program, node):
+            kind = argument(node, "dtype")
+            if kind is not None and _is_half(program, kind, calls):
+                return node
+        elif name in CASTS and (on := receiver(node)) is not None:
+            whole = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "arange" and not _small(program, n)
+                        for n, _, _ in made_of(program, on, calls, 4))  # fmt: skip
+            kinds = [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")]
+            if whole and (name in ("half", "bfloat16") or (name == "type_as" and node.args) or any(
+                _is_half(program, k, calls) for k in kinds)):  # fmt: skip
+                return node
+    return None
+
+
+def _small(program: Program, call: ast.Call) -> bool:
+    """Whether numbers are those of the frequencies, which go up in twos."""
+    return len(call.args) > 2 and program.const(call.args[2]) == 2
+
+
+def _is_half(program: Program, kind: ast.expr, calls: tuple[ast.Call, ...]) -> bool:
+    """Whether a dtype is half, or that of the activations."""
+    if HALF.search(program.path(kind)):
+        return True
+    made = program.origin(kind)
+    if isinstance(made, ast.Attribute) and made.attr == "dtype" and isinstance(made.value, (ast.Name, ast.Attribute)):
+        return not re.search(r"pos|inv_?freq|freq|ids|index|(^|\.)t$", key(made.value), re.I)
+    return bool(HALF.search(program.path(made)))
