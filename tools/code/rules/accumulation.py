@@ -12,7 +12,7 @@ from ..flow import made_of
 from ..patch import after, alone, instead, without
 from ..program import Program, argument, key, last, receiver
 from ..training import Accumulation, Event, Training
-from .apart.pieces import by_share
+from .apart.pieces import by_hand, by_share, unprepared
 from .look import guarded_more, source
 from .rule import Fault, View, rule
 
@@ -82,7 +82,7 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
     """
     for training, found in own(view):
         plain = ("", "scaler", *(("accelerator",) if _undivided_by_library(view) else ()))
-        backwards = [b for b in training.of("backward") if b.via in plain]
+        backwards = [b for b in training.of("backward") if b.via in plain or by_hand(view, b)]
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
@@ -352,6 +352,8 @@ def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
 
     Why: warm-up and decay run that many times too fast.
     """
+    for training in view.trainings:
+        yield from unprepared(view, training)
     for training, found in own(view):
         steps = training.of("step")
         for event in training.of("schedule"):

@@ -12,6 +12,7 @@ from ...patterns import bounded
 from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..training import Training
+from .apart.wrapping import beside_the_wrapper
 from .distributed import COLLECTIVES, HEAD, collectives
 from .look import OF_RANKS, inside, made_by, model_call, source
 from .rule import Fault, View, rule
@@ -174,7 +175,7 @@ def _local_count(view: View, call: ast.Call) -> ast.BinOp | None:
     return None
 
 
-@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module no_sync",
+@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module no_sync DDP( DistributedDataParallel(",
       bad="""
       model = DistributedDataParallel(net)
       for batch in loader:
@@ -199,6 +200,7 @@ def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
     program = view.program
     wrapped = made_by(view, "DDP", "DistributedDataParallel")
     for training in view.trainings:
+        yield from beside_the_wrapper(view, training)
         if (silent := _never_synced(view, training)) is not None:
             yield Fault(silent, "every backward pass runs under `no_sync`: the ranks never average their gradients",
                         "每次 backward 都在 `no_sync` 里：各 rank 的梯度从不同步")  # fmt: skip

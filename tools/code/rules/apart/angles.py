@@ -82,4 +82,4 @@ def _is_half(program: Program, kind: ast.expr, calls: tuple[ast.Call, ...]) -> b
     made = program.origin(kind)
     if isinstance(made, ast.Attribute) and made.attr == "dtype" and isinstance(made.value, (ast.Name, ast.Attribute)):
         return not re.search(r"pos|inv_?freq|freq|ids|index|(^|\.)t$", key(made.value), re.I)
-    return bool(HALF.search(program.path(made)))
+    return bool(HALF.search(program.path(made)) or HALF.search(program.path(program.usual(kind))))

@@ -22,7 +22,7 @@ def update(decay=0.9999):
 """
 
 
-@rule("average-kept-in-half", "S2", "silent-degradation", "mul_ lerp_ lerp",
+@rule("average-kept-in-half", "S2", "silent-degradation", "mul_ lerp_ lerp decay ema EMA shadow",
       bad=AVERAGE.format(cast=".to(torch.bfloat16)"), good=AVERAGE.format(cast=".float()"))  # fmt: skip
 def average_kept_in_half(view: View) -> Iterator[Fault]:
     """The moving average of the weights is kept in half precision.
@@ -34,8 +34,9 @@ def average_kept_in_half(view: View) -> Iterator[Fault]:
     program = view.program
     if not re.search(r"bfloat16|float16|\.half\(", program.text):
         return
-    for call in program.find("mul_", "lerp_", "lerp"):
-        on, share = _step(program, call)
+    sums = [n for n in program.each(ast.Assign) if isinstance(n.value, ast.BinOp) and isinstance(n.value.op, ast.Add)]
+    for call in (*program.find("mul_", "lerp_", "lerp", "_foreach_mul_", "_foreach_lerp_"), *sums):
+        on, share = _step(program, call) if isinstance(call, ast.Call) else _sum(program, call)
         if on is None or share is None or not _slow(program, share):
             continue
         cast = _cast(program, on)
@@ -48,6 +49,8 @@ def average_kept_in_half(view: View) -> Iterator[Fault]:
 def _step(program: Program, call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
     """(what is averaged, the decay or 1 - decay) of `a.mul_(d).add_(b, alpha=1 - d)` and of `a.lerp_(b, 1 - d)`."""
     on = receiver(call)
+    if last(program.path(call.func)).startswith("_foreach"):
+        return (call.args[0], call.args[-1]) if len(call.args) > 1 else (None, None)
     if last(program.path(call.func)) == "mul_":
         above = program.parent.get(call)
         added = program.parent.get(above) if isinstance(above, ast.Attribute) and above.attr == "add_" else None
@@ -55,6 +58,17 @@ def _step(program: Program, call: ast.Call) -> tuple[ast.expr | None, ast.expr |
     if key(on) == "torch":
         return (call.args[0], call.args[2]) if len(call.args) > 2 else (None, None)
     return on, argument(call, "weight", 1)
+
+
+def _sum(program: Program, node: ast.Assign) -> tuple[ast.expr | None, ast.expr | None]:
+    """The same of `a = d * a + (1 - d) * b`."""
+    target = program.code(node.targets[0])
+    for side in (node.value.left, node.value.right) if isinstance(node.value, ast.BinOp) else ():
+        pair = (side.left, side.right) if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult) else ()
+        for one, other in (pair, pair[::-1]) if pair else ():
+            if program.code(one) == target:
+                return one, other
+    return None, None
 
 
 def _slow(program: Program, share: ast.expr) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import Program, key, last, receiver
-from ..look import inside, no_grad, tested
+from ..look import inside, no_grad
 from ..rule import Fault, View, rule
 
 EACH = re.compile(r"pred|label|logit|target|truth|gold|answer|guess|correct|token|score|refer|output|prob", re.I)
@@ -52,18 +52,17 @@ def gathered_with_duplicates(view: View) -> Iterator[Fault]:
         if view.roles.of(receiver(call)) != "accelerator" or not call.args or not loops:
             continue
         trained = any(inside(program, b, loops[0]) for b in program.find("backward"))
-        if trained or not _evaluates(view, call, loops[0]) or not _rows(program, call.args[0]):
+        if trained or not _closed(program, call, loops[0]) or not _rows(program, call.args[0]):
             continue
         yield Fault(call, "rows that fill up the last batch are gathered and counted too: `gather_for_metrics` leaves them out",
                     "补齐最后一个批次的重复样本也被收集并计入指标：应使用 `gather_for_metrics`")  # fmt: skip
         return
 
 
-def _evaluates(view: View, call: ast.Call, loop: ast.AST) -> bool:
-    """Whether a loop evaluates: by its name, or because it runs without gradients."""
-    program = view.program
-    closed = any(no_grad(program.contexts(n)) for n in program.within(loop) if isinstance(n, ast.Call))
-    return tested(view, call) or closed
+def _closed(program: Program, call: ast.Call, loop: ast.AST) -> bool:
+    """Whether a loop runs without gradients."""
+    return no_grad(program.contexts(call)) or any(
+        no_grad(program.contexts(n)) for n in program.within(loop) if isinstance(n, ast.Call))  # fmt: skip
 
 
 def _rows(program: Program, expr: ast.expr) -> bool:

@@ -8,9 +8,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import FUNCTIONS, Program, last
+from ...flow import made_of
+from ...program import FUNCTIONS, Program, argument, key, last
 from ..distributed import HEAD
-from ..look import RANK, keyword
+from ..look import RANK, RANKS, keyword
 from ..rule import Fault, View, rule
 
 DEEP = 3
@@ -43,7 +44,10 @@ def group_made_by_some_ranks(view: View) -> Iterator[Fault]:
     for call in program.find(*MAKES):
         if keyword(call, "use_local_synchronization", program) is True or program.function(call) is not None:
             continue
-        if (test := _of_some(program, call)) is not None:
+        if (own := _own_list(program, call)) is not None:
+            yield Fault(call, "each rank makes the group that it belongs to alone: all ranks must make every group",
+                        "每个 rank 只创建自己所在的进程组：所有 rank 必须创建全部进程组", beside=(own,))  # fmt: skip
+        elif (test := _of_some(program, call)) is not None:
             yield Fault(call, "not all ranks make this group: those that are no members must call it too",
                         "并非所有 rank 都创建这个进程组：不属于该组的 rank 也必须调用", beside=(test,))  # fmt: skip
 
@@ -74,6 +78,22 @@ def _of_some(program: Program, node: ast.AST, deep: int = DEEP) -> ast.AST | Non
         return found
     each = [_of_some(program, c, deep - 1) for c in program.callers(scope)]
     return each[0] if each and all(e is not None for e in each) else None
+
+
+def _own_list(program: Program, call: ast.Call) -> ast.AST | None:
+    """The rank that a list of members is computed from, where the list is made for no other."""
+    members = argument(call, "ranks", 0)
+    if members is None or last(program.path(call.func)) != "new_group":
+        return None
+    for node, _, _ in made_of(program, members, (), 5):
+        if isinstance(node, (ast.Attribute, ast.Name)) and last(program.path(node)) in RANKS:
+            found = program.binding(node)
+            each = any(isinstance(g, ast.comprehension) and key(g.target) == key(node) for g in ast.walk(members))
+            if (found is None or found.how == "assign") and not each:
+                return node
+        elif isinstance(node, ast.Call) and last(program.path(node.func)) == "get_rank" and not node.args:
+            return node
+    return None
 
 
 def _answered(program: Program, node: ast.AST, statement: ast.AST) -> bool:

@@ -8,9 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of
-from ...program import Program, key, last
-from ...training import Training
+from ...flow import fields, made_of
+from ...program import Program, argument, key, last
+from ...training import Event, Training
 from ..look import epoch_loop, inside, model_call, option
 from ..rule import Fault, View, rule
 
@@ -47,6 +47,26 @@ def by_share(view: View, loss: ast.expr) -> bool:
     return False
 
 
+def by_hand(view: View, backward: Event) -> bool:
+    """Whether a backward is one of Lightning's, in a module that does all else by itself."""
+    called = isinstance(backward.node, ast.Call) and last(key(backward.node.func)) == "manual_backward"
+    return called and view.program.const(backward.on) is None
+
+
+def unprepared(view: View, training: Training) -> Iterator[Fault]:
+    """A schedule that is stepped under `accumulate` and was not prepared, so that it moves with each micro-batch."""
+    program = view.program
+    given = {last(key(a)) for c in program.find("prepare", "prepare_scheduler") for a in c.args}
+    many = [c for c in program.find("Accelerator") if (n := argument(c, "gradient_accumulation_steps")) is not None
+            and program.const(n) != 1]  # fmt: skip
+    for event in training.of("schedule") if many and given else ():
+        inside_ = any(last(c.removesuffix("()")) == "accumulate" for c in event.contexts)
+        name = last(key(event.on))
+        if inside_ and name and name not in given and not event.guards and not event.loops:
+            yield Fault(event.node, f"`{name}` was not prepared and is stepped with each micro-batch: it runs too fast",
+                        f"`{name}` 没有经过 prepare，每个 micro-batch 都推进：走得太快", beside=(many[0],))  # fmt: skip
+
+
 @rule("last-window-left-over", "S2", "grad-accum-loss-scaling", "enumerate",
       bad=LOOP.format(test="(i + 1) % 8 == 0"),
       good=LOOP.format(test="(i + 1) % 8 == 0 or i + 1 == len(loader)"))  # fmt: skip
@@ -79,6 +99,9 @@ def _counted_anew(loop: ast.For, left: ast.expr | None) -> bool:
     """Whether the counter of the condition is that of the loop over the batches."""
     counted = isinstance(loop.iter, ast.Call) and any(
         isinstance(n, ast.Call) and last(key(n.func)) == "enumerate" for n in ast.walk(loop.iter))  # fmt: skip
+    begun = isinstance(loop.iter, ast.Call) and (len(loop.iter.args) > 1 or loop.iter.keywords)
+    if isinstance(left, ast.Name) and not begun:
+        return False  # it begins at 0, which is another matter
     first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
     names = {n.id for n in ast.walk(left) if isinstance(n, ast.Name)} if left is not None else set()
     return counted and bool(key(first)) and key(first) in names and len(names) == 1
@@ -103,12 +126,9 @@ def _met_elsewhere(view: View, training: Training, outer: ast.AST) -> bool:
 
 
 def _whole_windows(program: Program) -> bool:
-    """Whether the data are cut so that nothing is left over."""
+    """Whether the data are cut so that nothing is left over, or the program asks whether something is."""
     return bool(
-        re.search(
-            r"islice\(|len\([\w.]{1,40}\)\s{0,2}//\s{0,2}[\w.]{0,20}acc|%\s{0,2}[\w.]{0,30}acc\w{0,20}\)?\s{0,2}==\s{0,2}0\s{0,2},",
-            program.text,
-        )
+        re.search(r"islice\(|len\([\w.]{1,40}\)\s{0,2}%|len\([\w.]{1,40}\)\s{0,2}//\s{0,2}[\w.]{0,20}acc", program.text)
     )
 
 
@@ -126,22 +146,23 @@ def engine_accumulates_too(view: View) -> Iterator[Fault]:
         return
     for training in view.trainings:
         found = training.accumulation
-        if found is None or found.test is None or found.count is None:
+        if found is None or found.count is None:
             continue
         step = next((s for s in training.of("step") if s.via == "engine"), None)
         same = any(b.via == "engine" for b in training.of("backward"))
-        asked = "is_gradient_accumulation_boundary" in program.code(found.test)
-        if step is not None and same and not asked and any(t is found.test for t, _ in step.guards):
+        asked = found.test is not None and "is_gradient_accumulation_boundary" in program.code(found.test)
+        if step is None or not same or asked:
+            continue
+        if any(t is found.test for t, _ in step.guards) or (found.test is None and not step.loops):
             yield Fault(step.node, "the engine counts micro-batches itself, and is asked to step once in several: the two multiply",
-                        "引擎自己会数 micro-batch，这里又隔几步才调用一次 `step()`：两者相乘", beside=(found.test,))  # fmt: skip
+                        "引擎自己会数 micro-batch，这里又隔几步才调用一次 `step()`：两者相乘", beside=(found.test or found.count,))  # fmt: skip
 
 
 def _told(program: Program, call: ast.Call) -> bool:
     """Whether an engine is told to accumulate over more than one batch."""
     given = option(program, call, "config") or option(program, call, "config_params")
     for source in made_of(program, given, (), 5) if given is not None else ():
-        pairs = zip(source.node.keys, source.node.values, strict=True) if isinstance(source.node, ast.Dict) else ()
-        for name, value in pairs:
-            if isinstance(name, ast.Constant) and name.value == "gradient_accumulation_steps":
-                return program.usually(value) != 1
+        value = fields(program, source.node).get("gradient_accumulation_steps")
+        if value is not None:
+            return program.usually(value) != 1
     return False

@@ -91,7 +91,7 @@ def _generated(program: Program, event: Event) -> ast.expr | None:
 def _put_in_training(view: View, training: Training, model: ast.expr) -> bool:
     """Whether a model is the one that is trained, and the program puts it into training mode."""
     program = view.program
-    names = program.also(model)
+    names = {key(n) for n, _, _ in made_of(program, model, (), 3) if isinstance(n, (ast.Name, ast.Attribute))}
     called = {last(key(receiver(c))) for c in program.find("train") if receiver(c) is not None}
     used = {last(key(n)) for b in training.of("backward") if b.on is not None
             for n, cut, _ in made_of(program, b.on, b.calls) if not cut and isinstance(n, (ast.Name, ast.Attribute))}  # fmt: skip

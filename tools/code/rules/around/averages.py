@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import Program, argument, key, last, passed, receiver
+from ...training import events_of
 from ..look import no_grad
 from ..meaning.ways import made, returns
 from ..rule import Fault, View, rule
@@ -150,8 +151,10 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
     Known gaps: models from `from_pretrained` are in evaluation mode already.
     """
     program = view.program
-    for training in view.trainings:
-        for event in training.of("call"):
+    inner = [e for f in program.functions.get("forward", ()) if view.trainings and "teacher" in program.text
+             for e in events_of(program, view.roles, f)]  # fmt: skip
+    for events in (*(p.of("call") for p in view.each_step), [e for e in inner if e.kind == "call"]):
+        for event in events:
             name = key(event.node.func) if isinstance(event.node, ast.Call) else ""
             if not re.search(
                 r"(^|_|\.)(teacher|frozen|extractor|vgg|perceptual|inception|lpips)(_|$)", name, re.I

@@ -205,9 +205,11 @@ def wrapped_weights_not_matched(view: View) -> Iterator[Fault]:
     Why: every name begins with `module.`, none matches, and the model stays as it was initialised, without a word.
     """
     program = view.program
-    if re.search(r"['\"]module\.['\"]|consume_prefix|removeprefix|\.module\.state_dict|len\(['\"]module", program.text):
+    if re.search(
+        r"['\"]module\.['\"]|consume_prefix|removeprefix|_orig_mod|\.module\.state_dict|len\(['\"]module", program.text
+    ):
         return
-    saved = [c for c in program.find("state_dict") if last(constructor(view, receiver(c))) in WRAPPERS]
+    saved = [c for c in program.find("state_dict") if last(constructor(view, receiver(c))) in (*WRAPPERS, "compile")]
     for call in program.find("load_state_dict") if saved else ():
         loose = given(view, call, "strict")[1] is False or (len(call.args) > 1 and program.const(call.args[1]) is False)
         built = made(view, receiver(call))

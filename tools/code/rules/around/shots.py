@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from ...flow import returned
 from ...program import Binding, Program, argument, key, last, names, passed, receiver
 from ..apart.measures import answer_given
-from ..apart.prompts import drawn_for_text, partial
+from ..apart.prompts import drawn_for_text, partial, shown
 from ..rule import Fault, View, rule
 
 SHOTS = re.compile(r"shot|exemplar|demo|in_?context|icl|few|knn|nearest|neighbou?r|retriev", re.I)
@@ -97,7 +97,7 @@ def _written(program: Program) -> Iterator[Fault]:
         found = next(
             (r for r in _rows(program, rows) if r in scored and (_held(r) or _judged(scored[r], program))), None
         )
-        if found is not None:
+        if found is not None and not shown(program, node):
             yield Fault(node.iter, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
             return

@@ -233,6 +233,8 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
         if not isinstance(statement.op, (ast.Add, ast.Sub)):
             return ""
         words.add(last(target))
+    if re.search(r"reward", last(target), re.I) and not re.search(r"kl|penal|cost", target, re.I):
+        words.add(last(target))
     trained = {last(key(e.on)) for t in view.trainings for e in t.of("backward")} - {""}
     paid = " ".join(words | {program.code(program.origin(n)) for n in beside} | _added_to(program, statement, target))
     if isinstance(statement, ast.AugAssign) and (found := program.bindings(statement.target)):

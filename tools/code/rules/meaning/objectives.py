@@ -132,7 +132,11 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("mean"):
         on, axis = receiver(call), argument(call, "dim", 0) or argument(call, "axis")
-        if on is None or axis is None or "reward" not in program.code(program.origin(on)).lower() + key(on):
+        if (
+            on is None
+            or axis is None
+            or not re.search(r"reward|score", program.code(program.origin(on)) + key(on), re.I)
+        ):
             continue
         found = mixed_groups(program, on, program.const(axis))
         if found is not None:

@@ -46,7 +46,10 @@ def kept_by_modules(view: View) -> Iterator[Fault]:
             yield from _carried(view, function, owner)
             yield from _gathered(view, function, owner)
     for call in program.find(*HOOKS) if view.trainings else ():
-        function = program.objects.target(call.args[0]) if call.args else None
+        given = call.args[0] if call.args else None
+        function = (
+            given if isinstance(given, ast.Lambda) else program.objects.target(given) if given is not None else None
+        )
         if function is not None:
             yield from _collected(program, function)
 
@@ -131,7 +134,7 @@ def _with_graph(view: View, value: ast.expr, function: Function) -> bool:
     return False
 
 
-def _collected(program: Program, function: Function) -> Iterator[Fault]:
+def _collected(program: Program, function: Function | ast.Lambda) -> Iterator[Fault]:
     """What a hook appends of the output of its layer."""
     output = function.args.args[-1].arg if len(function.args.args) > 2 else ""
     for call in (n for n in program.within(function) if isinstance(n, ast.Call)):
