@@ -119,6 +119,7 @@ def _two_names(view: View) -> Iterator[Fault]:
             view.roles.of(node.value) != "model"
             or REFERENCE.search(other)
             or len(program.bindings(node.targets[0])) != 1
+            or any(getattr(b.node, "lineno", 0) > node.lineno for b in program.bindings(node.value))
         ):
             continue
         for call in (n for n in program.each(ast.Call)):

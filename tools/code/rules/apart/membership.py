@@ -72,7 +72,8 @@ def _of_some(program: Program, node: ast.AST, deep: int = DEEP) -> ast.AST | Non
         if isinstance(above, FUNCTIONS):
             break
         inner = above
-    found = next((s for t, s in tests if _apart(program, t) and not _answered(program, node, s)), None)
+    answered = any(_answered(program, node, s) for _, s in tests)
+    found = next((s for t, s in tests if not answered and _apart(program, t)), None)
     scope = program.scope(node)
     if found is not None or not deep or not isinstance(scope, FUNCTIONS):
         return found
@@ -103,7 +104,8 @@ def _answered(program: Program, node: ast.AST, statement: ast.AST) -> bool:
         n for s in (other if isinstance(other, list) else [other] if other is not None else []) for n in ast.walk(s)
     ]
     mine = node in inside
-    every = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and last(program.path(n.func)) in MAKES]
+    every = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and (
+        last(program.path(n.func)) in MAKES or ((f := program.function(n)) is not None and "new_group" in program.code(f, 20_000)))]  # fmt: skip
     return any((n in inside) is not mine for n in every)
 
 

@@ -67,7 +67,7 @@ def unprepared(view: View, training: Training) -> Iterator[Fault]:
                         f"`{name}` 没有经过 prepare，每个 micro-batch 都推进：走得太快", beside=(many[0],))  # fmt: skip
 
 
-@rule("last-window-left-over", "S2", "grad-accum-loss-scaling", "enumerate",
+@rule("last-window-left-over", "S3", "grad-accum-loss-scaling", "enumerate",
       bad=LOOP.format(test="(i + 1) % 8 == 0"),
       good=LOOP.format(test="(i + 1) % 8 == 0 or i + 1 == len(loader)"))  # fmt: skip
 def last_window_left_over(view: View) -> Iterator[Fault]:

@@ -242,7 +242,10 @@ def mismatches_unread(view: View) -> Iterator[Fault]:
             and isinstance(program.parent.get(call), ast.Expr)
             and not re.search(r"lora|adapter|peft|ema|missing_keys", program.text, re.I)
         ):
-            yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配")
+            wrapped = re.search(r"(\b|_)ddp(\b|_)|DistributedDataParallel", program.text, re.I) and not view.distributed
+            bare = wrapped and not re.search(r"[\"']module|consume_prefix|removeprefix", program.text)
+            yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配",
+                        severity="S2" if bare else "")  # fmt: skip
 
 
 @rule("copy-is-the-original", "S1", "silent-degradation", "ema target teacher",
