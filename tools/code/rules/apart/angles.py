@@ -9,11 +9,16 @@ import re
 from collections.abc import Iterator
 
 from ...flow import made_of
-from ...program import Program, argument, key, last, receiver
+from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
 
 HALF = re.compile(r"(bfloat16|float16|half)$")
 CASTS = ("to", "type_as", "half", "bfloat16", "type", "astype")
+SHAPES = ("view", "reshape", "unsqueeze", "expand", "repeat", "contiguous", "to", "cuda", "flatten", "long")
+FREQUENCY = re.compile(r"pos|inv_?freq|freq|ids|index|(^|\.)t$", re.I)
+"""Names of what has a precision of its own."""
+PLACES = re.compile(r"pos|rot|rope|sinus|time|stamp|emb|(^|_| )t( |$)", re.I)
+"""Words of where positions are made."""
 ROTARY = """
 class Rotary(nn.Module):
     def forward(self, x):
@@ -61,18 +66,41 @@ def _narrow(program: Program, angle: ast.expr) -> ast.AST | None:
             if kind is not None and _is_half(program, kind, calls):
                 return node
         elif name in CASTS and (on := receiver(node)) is not None:
-            whole = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "arange" and not _small(program, n)
-                        for n, _, _ in made_of(program, on, calls, 4))  # fmt: skip
+            whole = _positions(program, on)
             kinds = [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")]
-            if whole and (name in ("half", "bfloat16") or (name == "type_as" and node.args) or any(
+            if whole and (name in ("half", "bfloat16") or (name == "type_as" and node.args and not FREQUENCY.search(key(node.args[0]))) or any(
                 _is_half(program, k, calls) for k in kinds)):  # fmt: skip
                 return node
     return None
 
 
+def _positions(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is whole numbers as they were counted, in another shape at most."""
+    for _ in range(8):
+        expr = program.origin(expr)
+        if isinstance(expr, ast.Subscript):
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and last(program.path(expr.func)) == "arange":
+            return not _small(program, expr)
+        elif (
+            isinstance(expr, ast.Call)
+            and last(program.path(expr.func)) in SHAPES
+            and (on := receiver(expr)) is not None
+        ):
+            expr = on
+        else:
+            return False
+    return False
+
+
 def _small(program: Program, call: ast.Call) -> bool:
-    """Whether numbers are those of the frequencies, which go up in twos."""
-    return len(call.args) > 2 and program.const(call.args[2]) == 2
+    """Whether numbers are those of the frequencies, which are as many as dimensions, or of something else."""
+    counted = " ".join(program.code(a) for a in call.args)
+    twos = len(call.args) > 2 and program.const(call.args[2]) == 2
+    about = [getattr(n, "name", "") for n in program.up(call) if isinstance(n, (*FUNCTIONS, ast.ClassDef))]
+    statement = program.statement(call)
+    about += [key(t) for t in (statement.targets if isinstance(statement, ast.Assign) else ())]
+    return twos or bool(re.search(r"dim|feat|half|freq|channel|hidden", counted)) or not PLACES.search(" ".join(about))
 
 
 def _is_half(program: Program, kind: ast.expr, calls: tuple[ast.Call, ...]) -> bool:
@@ -81,5 +109,5 @@ def _is_half(program: Program, kind: ast.expr, calls: tuple[ast.Call, ...]) -> b
         return True
     made = program.origin(kind)
     if isinstance(made, ast.Attribute) and made.attr == "dtype" and isinstance(made.value, (ast.Name, ast.Attribute)):
-        return not re.search(r"pos|inv_?freq|freq|ids|index|(^|\.)t$", key(made.value), re.I)
+        return not FREQUENCY.search(key(made.value))
     return bool(HALF.search(program.path(made)) or HALF.search(program.path(program.usual(kind))))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, key, last
 from ..distributed import HEAD
-from ..look import RANK, RANKS, keyword
+from ..look import RANK, RANKS
 from ..rule import Fault, View, rule
 
 DEEP = 3
@@ -42,7 +42,8 @@ def group_made_by_some_ranks(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find(*MAKES):
-        if keyword(call, "use_local_synchronization", program) is True or program.function(call) is not None:
+        told = argument(call, "use_local_synchronization")
+        if (told is not None and program.const(told) is not False) or program.function(call) is not None:
             continue
         if (own := _own_list(program, call)) is not None:
             yield Fault(call, "each rank makes the group that it belongs to alone: all ranks must make every group",
@@ -54,7 +55,7 @@ def group_made_by_some_ranks(view: View) -> Iterator[Fault]:
 
 def _of_some(program: Program, node: ast.AST, deep: int = DEEP) -> ast.AST | None:
     """The condition under which some ranks alone come to a node: above it, before it, or above all of its calls."""
-    tests = [(t, s) for t, _, s in program.guards(node)]
+    tests = [(t, s) for t, _, s in program.guards(node) if not _raises(s)]
     inner = node
     for above in program.up(node):
         if isinstance(above, ast.IfExp) and inner is not above.test:
@@ -79,6 +80,12 @@ def _of_some(program: Program, node: ast.AST, deep: int = DEEP) -> ast.AST | Non
         return found
     each = [_of_some(program, c, deep - 1) for c in program.callers(scope)]
     return each[0] if each and all(e is not None for e in each) else None
+
+
+def _raises(statement: ast.AST) -> bool:
+    """Whether a condition is one that has to hold: what else is an error."""
+    return any(isinstance(block[-1], ast.Raise) for n in ("body", "orelse")
+               if isinstance(block := getattr(statement, n, None), list) and block)  # fmt: skip
 
 
 def _own_list(program: Program, call: ast.Call) -> ast.AST | None:
