@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 from ..knowledge.embedding import BUILT_IN
@@ -212,7 +213,7 @@ def _leads(seen: Look, books: Index) -> Leads:
     from .leads.told import told
 
     parts = (survived(seen.findings, books), possible(told(seen), books), Subject(seen, books.runbook).leads)
-    return {id: tuple(lead for part in parts for lead in part.get(id, ())) for id in {**parts[0], **parts[1], **parts[2]}}
+    return {id: tuple(lead for part in parts for lead in part.get(id, ())) for id in dict.fromkeys(chain(*parts))}
 
 
 def _words(asked: Question, own: str | None = None) -> str:

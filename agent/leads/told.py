@@ -189,7 +189,7 @@ ADVICE = bounded(
 )
 """What a library advises whoever runs it: it does so in every run, and this one goes on as it is."""
 _DUMP = bounded(r"\w \.{4,200} \S|\.py:\d{1,6}:print\w{0,12}\]|\bINFO\b[^\n]{0,40}\[\w{1,60}\.py:\d{1,6}\]")
-"""A setting that a program prints among all of its settings, and what a server notes of its start, as it always does."""
+"""A setting that a program prints among all of its settings, and what a server always notes of its start."""
 
 
 def _is_prose(text: str) -> bool:

@@ -29,9 +29,9 @@ from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
-from triage.tools.operation.fields import check_fields
 from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.engines import check_engines
+from triage.tools.operation.fields import check_fields
 from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart

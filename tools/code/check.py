@@ -17,7 +17,7 @@ from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
 from .source import Parsed, read
 
-ROOMS = ("rules", "rules.apart", "rules.around", "rules.meaning", "rules.steps")
+ROOMS = ("rules", *(f"rules.{room}" for room in ("apart", "around", "judging", "meaning", "narrow", "steps")))
 tuple(m for room in ROOMS for m in modules(f"{__package__}.{room}"))
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
 NAME = re.compile(r"\w+")

@@ -14,7 +14,19 @@ if TYPE_CHECKING:
 
 MOST_DEEP = 3
 """Functions through which it is followed how often something is done."""
-PATHS = ("join", "Path", "str", "format", "with_suffix", "joinpath", "expanduser", "abspath", "parse_args", "resolve")
+PATHS = (
+    "join",
+    "Path",
+    "str",
+    "format",
+    "with_suffix",
+    "joinpath",
+    "expanduser",
+    "abspath",
+    "parse_args",
+    "resolve",
+    "getenv",
+)
 """Calls that make a path and nothing that differs from time to time."""
 
 
@@ -98,7 +110,13 @@ def fixed(program: Program, path: ast.expr, loops: tuple[ast.AST, ...] = ()) -> 
     """Whether a path is the same each time, as the program says; a parameter is in its own loops."""
     around = {program.scope(x) for x in loops}
     for node, _, _ in made_of(program, path):
-        if isinstance(node, ast.Call) and last(program.path(node.func)) not in PATHS and program.function(node) is None:
+        asked = isinstance(node, ast.Call) and key(receiver(node)).endswith("environ")
+        if (
+            isinstance(node, ast.Call)
+            and not asked
+            and last(program.path(node.func)) not in PATHS
+            and program.function(node) is None
+        ):
             return False
         if isinstance(node, ast.Name) and key(node):
             found = program.bindings(node)

@@ -42,8 +42,9 @@ Waiting = tuple[ast.AST, bool, tuple[ast.Call, ...], int]
 
 
 def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), deep: int = DEEP,
-            kept: bool = True) -> Iterator[Source]:  # fmt: skip
-    """The nodes that a value is made of, nearest first; not what an object has kept from before, unless `kept`."""
+            kept: bool = True, asked: frozenset[str] = frozenset()) -> Iterator[Source]:  # fmt: skip
+    """The nodes that a value is made of, nearest first; not what an object has kept from before, unless `kept`; not
+    behind the names of what is only `asked` for a number or a word."""
     waiting: list[Waiting] = [(expr, closed(program, expr), calls, deep)]
     seen: set[tuple[int, bool, int]] = set()
     at = 0
@@ -55,6 +56,8 @@ def made_of(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
             continue
         seen.add(mark)
         yield Source(node, cut, through)
+        if asked and last(key(node)) in asked:
+            continue
         if isinstance(node, ast.Call):
             waiting += _call(program, node, cut, through, left)
         elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):

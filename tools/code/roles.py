@@ -196,6 +196,8 @@ class Roles:
         path = self.program.path(value.func)
         if path.endswith("deepspeed.initialize"):
             return ("engine", "optimizer", "loader", "scheduler")[part] if part < 4 else ""
+        if last(path) == "optimizers" and not value.args:
+            return "optimizer"
         if last(path) in ("prepare", "setup") and part < len(value.args):
             return self.of(value.args[part])
         function = self.program.function(value)

@@ -35,6 +35,8 @@ PARTS = re.compile(r"micro|chunk|(^|_)(group|window|mbs|mini_?batches|batches|pi
 """Names of the batches that make one step together."""
 PIECES = ("split", "chunk", "tensor_split", "array_split")
 """Calls that take a batch apart."""
+WINDOWS = ("batched", "chunked", "ichunked", "grouper", "partition_all", "windows", "sliced")
+"""Calls that hand several batches on together."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Training:
                 word = key(loop.iter) or key(loop.iter.func if isinstance(loop.iter, ast.Call) else None)
                 if cut or PARTS.search(word):
                     return Accumulation(loop.iter, None, None, True)
+                if (size := _window(self.program, loop.iter)) is not None:
+                    return Accumulation(size, None, None, True)
         return None
 
     def _stepped_each_time(self, backward: Event) -> bool:
@@ -111,6 +115,25 @@ class Accumulation:
     left: ast.expr | None = None
     """What is divided in the condition: `step + 1` of `(step + 1) % n`."""
     positive: bool = True
+
+
+def _window(program: Program, over: ast.expr) -> ast.expr | None:
+    """How many batches a loop goes over, of those that a step takes together: `for win in windows(loader, n)`."""
+    found = program.binding(over) if isinstance(over, ast.Name) else None
+    made = found.value if found is not None and found.how == "for" else None
+    if isinstance(made, ast.Call) and last(program.path(made.func)) in ("enumerate", "tqdm") and made.args:
+        made = made.args[0]
+    if not isinstance(made, ast.Call) or not (made.args or made.keywords):
+        return None
+    size = made.args[-1] if len(made.args) > 1 else made.keywords[-1].value if made.keywords else None
+    if last(program.path(made.func)) in WINDOWS:
+        return size
+    function = program.function(made)
+    nodes = program.within(function) if function is not None else []
+    given = {key(n.value) for n in nodes if isinstance(n, ast.Yield)} - {""}
+    filled = {key(n.func.value) for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+              and n.func.attr == "append"}  # fmt: skip
+    return size if given & filled else None
 
 
 def _target(node: ast.AST) -> str:

@@ -12,6 +12,7 @@ from ..flow import made_of
 from ..patch import after, alone, instead, without
 from ..program import Program, argument, key, last, receiver
 from ..training import Accumulation, Event, Training
+from .apart.pieces import by_hand, by_share, unprepared
 from .look import guarded_more, source
 from .rule import Fault, View, rule
 
@@ -83,7 +84,7 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
     """
     for training, found in own(view):
         plain = ("", "scaler", *(("accelerator",) if _undivided_by_library(view) else ()))
-        backwards = [b for b in training.of("backward") if b.via in plain]
+        backwards = [b for b in training.of("backward") if b.via in plain or by_hand(view, b)]
         if not backwards or found.count is None or view.program.const(found.count) == 1:
             continue
         event = backwards[0]
@@ -98,7 +99,12 @@ def accumulated_loss_not_divided(view: View) -> Iterator[Fault]:
             or any(isinstance(n, (int, float)) and n not in (0, 1) for n in numbers)
         ):
             continue
-        if event.on is None or _made_elsewhere(view, event.on) or _averaged(view.program, event):
+        if (
+            event.on is None
+            or _made_elsewhere(view, event.on)
+            or _averaged(view.program, event)
+            or by_share(view, event.on)
+        ):
             continue
         by = source(view.program, found.count)
         by = by if key(found.count) or isinstance(found.count, ast.Constant) else f"({by})"
@@ -348,6 +354,8 @@ def schedule_per_micro_batch(view: View) -> Iterator[Fault]:
 
     Why: warm-up and decay run that many times too fast.
     """
+    for training in view.trainings:
+        yield from unprepared(view, training)
     for training, found in own(view):
         steps = training.of("step")
         for event in training.of("schedule"):

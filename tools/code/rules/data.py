@@ -76,11 +76,23 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
                     "没有调用 set_epoch：每个 epoch 的顺序完全相同", fix, beside=(loops[0],))  # fmt: skip
 
 
+def _hands_on(view: View, loop: ast.AST) -> bool:
+    """Whether a loop gives on all batches of a loader, again and again."""
+    each = [n.value for n in ast.walk(loop) if isinstance(n, ast.YieldFrom)]
+    yields = any(isinstance(n, ast.Yield) for n in ast.walk(loop))
+    each += [n.iter for n in ast.walk(loop) if isinstance(n, ast.For) and yields]
+    return any(view.roles.of(n) == "loader" for n in each)
+
+
 def _again_and_again(view: View, made: ast.Call) -> Sequence[ast.AST]:
     """The loops that go through the data once in each pass: over epochs by their words, or around a training."""
     program = view.program
     named = [x for t in view.trainings for x in (*t.outer, t.node) if isinstance(x, ast.For)
              and any(EPOCH.search(k) for n in ast.walk(x.target) if (k := key(n)))]  # fmt: skip
+    endless = [x for x in program.each(ast.While) if program.const(x.test) in (True, 1) and program.scope(x) is program.scope(made)
+               and not inside(program, made, x) and _hands_on(view, x)]  # fmt: skip
+    if endless:
+        return endless
     around = [x for t in view.trainings if isinstance(t.node, ast.For) and t.whole for x in t.outer]
     return named or [x for x in around if not inside(program, made, x)]
 

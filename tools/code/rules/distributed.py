@@ -36,6 +36,7 @@ rank = dist.get_rank()
 def collectives(view: View) -> Iterator[ast.Call]:
     """Calls in which every rank must take part."""
     program = view.program
+    yield from _of_metrics(view)
     lightning = re.search(r"LightningModule|import lightning|pytorch_lightning|Fabric", program.text)
     for call in program.find(*COLLECTIVES, *GATHERS):
         path = program.path(call.func)
@@ -49,6 +50,20 @@ def collectives(view: View) -> Iterator[ast.Call]:
             or imported
             or (OWNERS.search(owner) and (last(path) not in GATHERS or owner.endswith(("dist", "accelerator"))))
         ):
+            yield call
+
+
+def _of_metrics(view: View) -> Iterator[ast.Call]:
+    """The calls of torchmetrics that put together what all ranks have counted."""
+    program = view.program
+    for call in program.find("compute") if view.distributed and "torchmetrics" in program.text else ():
+        made = receiver(call)
+        for _ in range(4):
+            made = program.origin(made) if made is not None else None
+            if isinstance(made, ast.Call) and last(program.path(made.func)) in ("to", "cuda"):
+                made = receiver(made)
+        alone = isinstance(made, ast.Call) and argument(made, "sync_on_compute") is not None
+        if isinstance(made, ast.Call) and not alone and program.path(made.func).startswith("torchmetrics."):
             yield call
 
 

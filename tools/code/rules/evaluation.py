@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ..flow import part
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
-from .apart.measures import asked_bare, drawn_by_hand, halves, measured_apart
-from .apart.texts import one_side_of_a_metric
+from .judging.measures import asked_bare, drawn_by_hand, halves, measured_apart
+from .judging.texts import one_side_of_a_metric
 from .look import TEST, option, source, tested
 from .rule import Fault, View, rule
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from ..patch import instead
 from ..program import FUNCTIONS, Binding, Program, argument, key, last, passed, receiver
 from ..training import CLIPS, Training
-from .apart.dropping import by_a_trainer, made_for_both
 from .around.workers import only_given, padded_by_default
 from .data import TRAINED, loaders
+from .judging.dropping import by_a_trainer, made_for_both
 from .look import EPOCH, TEST, inside, keyword
 from .rule import Fault, View, rule
 

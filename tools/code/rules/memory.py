@@ -343,7 +343,9 @@ def graph_retained(view: View) -> Iterator[Fault]:
                 if isinstance(call, ast.Call)
                 else None
             )
-            if kept and view.program.usually(kept.value) is True and len(backwards) == 1:
+            each = all("retain_graph" in source(view.program, b.node) for b in backwards)
+            last_one = len(backwards) == 1 or (each and event is backwards[-1] and not event.guards)
+            if kept and view.program.usually(kept.value) is True and last_one:
                 if not any(True for _ in view.program.find("grad")) and not event.loops:
                     yield Fault(call, "backward retains the graph, and nothing goes through it again",
                                 "backward 保留了计算图，但之后没有再用到", (instead(kept.value, "False"),))  # fmt: skip

@@ -13,6 +13,7 @@ from ..patch import after, alone, instead, without
 from ..program import Program, key, last
 from ..running import place
 from ..training import Event, Training
+from .apart.clearing import manual, one_of_several
 from .look import LOSS, model_call, no_grad, source
 from .rule import Fault, View, rule
 
@@ -71,10 +72,10 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
     Known gaps: gradients that a library clears are taken for cleared.
     """
     for training in view.trainings:
-        yield from _one_of_several(view, training)
+        yield from one_of_several(view, training)
         steps = [s for s in training.of("step") if s.via not in ("engine",)]
         if (
-            not (training.whole or _manual(view, training))
+            not (training.whole or manual(view, training))
             or training.of("zero")
             or not steps
             or not training.of("backward")
@@ -92,28 +93,6 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
         fix = (after(view.program.statement(steps[0].node), f"{on}.zero_grad()"),) if on and steps[0].depth == 0 else ()
         yield Fault(steps[0].node, "the gradients are never cleared: each step adds those of all steps before",
                     "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
-
-
-def _one_of_several(view: View, training: Training) -> Iterator[Fault]:
-    """Of several optimizers, those that are never cleared, where each of the others is by its own name."""
-    steps, cleared = {key(s.on): s for s in training.of("step") if not s.via}, {key(z.on) for z in training.of("zero")}
-    if cleared and cleared < set(steps) and training.whole:
-        for name in sorted(set(steps) - cleared):
-            made = view.program.origin(steps[name].on) if name else None  # type: ignore[arg-type]
-            if not isinstance(made, ast.Call) or not view.program.path(made.func).startswith("torch.optim."):
-                continue
-            yield Fault(steps[name].node, f"`{name}` is never cleared: each of its steps adds the gradients of all before",
-                        f"`{name}` 的梯度从不清零", beside=(training.of("zero")[0].node,))  # fmt: skip
-
-
-def _manual(view: View, training: Training) -> bool:
-    """Whether a step is one of Lightning's in which the program does all by itself, and nothing clears anything."""
-    turned = any(isinstance(n.targets[0], ast.Attribute) and n.targets[0].attr == "automatic_optimization"
-                 and view.program.const(n.value) is False for n in view.program.each(ast.Assign))  # fmt: skip
-    named = getattr(training.node, "name", "") == "training_step"
-    return (
-        turned and named and not view.program.calls.get("zero_grad") and not view.program.calls.get("toggle_optimizer")
-    )
 
 
 def _called(view: View, event: Event) -> str:

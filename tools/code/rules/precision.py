@@ -114,8 +114,10 @@ def scaler_not_updated(view: View) -> Iterator[Fault]:
     """
     for training in view.trainings:
         steps = [s for s in training.of("step") if s.via == "scaler"]
-        if steps and training.whole and not training.of("update"):
-            name = _scaler(view, training)
+        name = _scaler(view, training) if steps else ""
+        kept = name.startswith("self.") and not any(
+            last(key(receiver(c))) == last(name) for c in view.program.find("update"))  # fmt: skip
+        if steps and (training.whole or kept) and not training.of("update"):
             beside = view.program.scope(training.node) if training.outer == () else None
             others = [c for c in view.program.find("update") if key(receiver(c)) == name
                       and not (view.program.scope(c) is beside and c.lineno > getattr(training.node, "lineno", 0))]  # fmt: skip

@@ -119,6 +119,7 @@ def _two_names(view: View) -> Iterator[Fault]:
             view.roles.of(node.value) != "model"
             or REFERENCE.search(other)
             or len(program.bindings(node.targets[0])) != 1
+            or any(getattr(b.node, "lineno", 0) > node.lineno for b in program.bindings(node.value))
         ):
             continue
         for call in (n for n in program.each(ast.Call)):
@@ -284,7 +285,17 @@ def negated(program: Program, call: ast.Call) -> bool:
         return True
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     uses = [n for n in program.nodes if name and isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)]
-    return any(key(core(u.operand, program)) == name for u in uses)
+    return any(_holds(core(u.operand, program), name, program) for u in uses)
+
+
+def _holds(expr: ast.expr, name: str, program: Program) -> bool:
+    """Whether a value is what has this name, or that with a mask: `x * mask`, `masked_mean(x, mask)`."""
+    parts = [expr]
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
+        parts = [core(expr.left, program), core(expr.right, program)]
+    elif isinstance(expr, ast.Call) and re.search(r"mean|agg|reduce", last(program.path(expr.func))):
+        parts = [expr, *expr.args[:1]]
+    return any(key(p) == name for p in parts)
 
 
 @rule("preference-sign-flipped", "S1", "dpo-chosen-reward-falling", "logsigmoid",

@@ -12,6 +12,7 @@ from ...patterns import bounded
 from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..training import Training
+from .apart.wrapping import beside_the_wrapper
 from .distributed import COLLECTIVES, HEAD, collectives
 from .look import OF_RANKS, inside, made_by, model_call, source
 from .rule import Fault, View, rule
@@ -149,7 +150,7 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
         scope = program.scope(call)
         text = program.code(scope, 60_000) if isinstance(scope, FUNCTIONS) else program.text
         divided = bounded(
-            r"/=?[ ]?\(?[ ]?(?:\w{1,40}\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w{0,40}|ws|W|world|count|total|n|num_\w{1,40})\b|\.div_?\(|\.mul_?\(|mean\(|/ dist"
+            r"/=?[ ]?\(?[ ]?(?:\w{1,40}\.)*(?:get_)?(?:world_size|num_processes|size|n_gpus|ngpus|num_gpus|nproc\w{0,40}|ws|W|world|count|total|n|num_\w{1,40})\b|\.div_?\(|\.mul_?\(|mean\(|/ dist|/=?[^\n/]{0,80}\b(?:get_)?(?:world_size|num_processes|n_gpus|ngpus|num_gpus)\b|/=?[ ]?\(?len\((?:\w{1,40}\.)*\w{0,40}(?:dataset|data|ds)\)"
         ).search(text)
         if (own := _local_count(view, call)) is not None:
             yield Fault(own, f"`{name}` is summed over the ranks and divided by what one rank counted",
@@ -174,7 +175,7 @@ def _local_count(view: View, call: ast.Call) -> ast.BinOp | None:
     return None
 
 
-@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module no_sync",
+@rule("gradient-sync-bypassed", "S1", "loss-oscillation", ".module no_sync DDP( DistributedDataParallel(",
       bad="""
       model = DistributedDataParallel(net)
       for batch in loader:
@@ -199,6 +200,7 @@ def gradient_sync_bypassed(view: View) -> Iterator[Fault]:
     program = view.program
     wrapped = made_by(view, "DDP", "DistributedDataParallel")
     for training in view.trainings:
+        yield from beside_the_wrapper(view, training)
         if (silent := _never_synced(view, training)) is not None:
             yield Fault(silent, "every backward pass runs under `no_sync`: the ranks never average their gradients",
                         "每次 backward 都在 `no_sync` 里：各 rank 的梯度从不同步")  # fmt: skip

@@ -31,7 +31,7 @@ def each_batch(program: Program, node: ast.AST) -> bool:
     return False
 
 
-def _trained(view: View, training: Training) -> set[str]:
+def trained(view: View, training: Training) -> set[str]:
     """The names of the models that a loss is made of."""
     nodes = [
         n
@@ -50,9 +50,9 @@ def left_in_evaluation(view: View, training: Training) -> Iterator[Fault]:
     first = next((e for e in training.events if e.kind == "backward"), None)
     before = training.events[: training.events.index(first)] if first is not None else ()
     modes = {key(e.on): e for e in before if e.kind in ("eval", "train") and e.on is not None and not e.guards}
-    trained = _trained(view, training)
+    known = trained(view, training)
     for name, event in modes.items():
-        if event.kind == "eval" and name in trained and not OTHERS.search(last(name)):
+        if event.kind == "eval" and name in known and not OTHERS.search(last(name)):
             yield Fault(event.node, f"`{name}` is put into evaluation mode here, and is trained in it",
                         f"`{name}` 在这里进入评测模式，随后就以该模式训练", beside=(first.node,) if first is not None else ())  # fmt: skip
 
@@ -65,7 +65,7 @@ def never_trained(view: View) -> Iterator[Fault]:
     stepped = {key(receiver(c)) for c in program.find("parameters", "named_parameters") if any(
         view.roles.of(a) == "optimizer" for a in program.up(c) if isinstance(a, ast.Call))}  # fmt: skip
     for training in (t for t in view.trainings if t.whole):
-        names = _trained(view, training) & stepped
+        names = trained(view, training) & stepped
         for call in program.find("eval"):
             statement = program.statement(call)
             named = key(receiver(call))

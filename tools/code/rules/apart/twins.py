@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import Program, key, passed
+from ...program import Program, key, last, passed
 from ..look import no_grad
 from ..rule import Fault, View
 
@@ -40,6 +40,10 @@ def twins(view: View) -> Iterator[Fault]:
                 break
 
 
+SAME_OBJECT = ("unwrap_model", "unwrap", "extract_model_from_parallel")
+"""Calls that give what a model is wrapped around: the same parameters."""
+
+
 def alias(value: ast.expr, program: Program) -> ast.expr | None:
     """The name that a value is, also through `.eval()` and the like, which return the same object."""
     while isinstance(value, ast.Call):
@@ -49,8 +53,14 @@ def alias(value: ast.expr, program: Program) -> ast.expr | None:
             "to",
             "cuda",
             "half",
+            "bfloat16",
+            "float",
+            "train",
+            "get_base_model",
         ):
             value = value.func.value
+        elif last(program.path(value.func)) in SAME_OBJECT and value.args:
+            value = value.args[0]
         elif program.path(value.func) == "copy.copy" and value.args:
             value = value.args[0]  # a shallow copy has the same parameters
         else:

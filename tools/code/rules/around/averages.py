@@ -8,7 +8,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import Program, argument, key, last, receiver
+from ...program import Program, argument, key, last, passed, receiver
+from ...training import events_of
 from ..look import no_grad
 from ..meaning.ways import made, returns
 from ..rule import Fault, View, rule
@@ -150,8 +151,10 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
     Known gaps: models from `from_pretrained` are in evaluation mode already.
     """
     program = view.program
-    for training in view.trainings:
-        for event in training.of("call"):
+    inner = [e for f in program.functions.get("forward", ()) if view.trainings and "teacher" in program.text
+             for e in events_of(program, view.roles, f)]  # fmt: skip
+    for events in (*(p.of("call") for p in view.each_step), [e for e in inner if e.kind == "call"]):
+        for event in events:
             name = key(event.node.func) if isinstance(event.node, ast.Call) else ""
             if not re.search(
                 r"(^|_|\.)(teacher|frozen|extractor|vgg|perceptual|inception|lpips)(_|$)", name, re.I
@@ -176,6 +179,16 @@ def _loaded(view: View, expr: ast.expr) -> ast.Call | None:
     return next((made(view, r) for r in returns(function)), None) if function is not None else None
 
 
+def _given_to(program: Program, on: ast.expr | None) -> set[str]:
+    """The names that the calls of a function give for its parameter; empty where one of them gives something else."""
+    found = program.binding(on) if isinstance(on, ast.Name) else None
+    if found is None or found.how != "parameter":
+        return set()
+    given = [v for c in program.callers(found.node) for own, v in passed(found.node, c) if own == key(on)]
+    names = {key(v) for v in given}
+    return names if "" not in names else set()
+
+
 def _settled(view: View, name: str) -> bool:
     """Whether the mode of a model is set anywhere, by its name or where it is made."""
     program = view.program
@@ -183,6 +196,8 @@ def _settled(view: View, name: str) -> bool:
         on = receiver(call)
         text = program.code(on) if on is not None else ""
         off = last(program.path(call.func)) == "eval" or (call.args and program.const(call.args[0]) is False)
+        if off and ((given := _given_to(program, on)) and not any(last(k) == last(name) for k in given)):
+            continue  # another model is given to that function
         if off and (
             last(name) in text
             or not key(on)

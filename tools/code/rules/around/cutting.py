@@ -12,7 +12,7 @@ from itertools import islice
 from ...flow import made_of
 from ...patch import instead
 from ...program import Program, key, last, receiver
-from ..apart.texts import pairs_cut_on_the_right
+from ..judging.texts import pairs_cut_on_the_right
 from ..look import keyword, source
 from ..rule import Fault, View, rule
 
@@ -50,7 +50,10 @@ def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
                             (instead(right[0], '"left"'),), beside=(call,))  # fmt: skip
 
 
-DOCUMENT = re.compile(r"document|passage|article|transcript|dialog|report|paper|story|chapter|(^|_)doc(_|$)", re.I)
+DOCUMENT = re.compile(
+    r"document|passage|article|transcript|dialog|report|paper|story|chapter|(^|_)doc(_|$)|\b(thread|conversation|email)s?\b",
+    re.I,
+)
 """What is often longer than any limit."""
 ANSWER = re.compile(r"answer|response|output|completion|summary|target|highlight|reply|abstract", re.I)
 ENDS = re.compile(r"eos|im_end|</s>|\bend\b", re.I)
@@ -59,7 +62,7 @@ ENDS = re.compile(r"eos|im_end|</s>|\bend\b", re.I)
 def _long_prompts(view: View) -> Iterator[Fault]:
     """Prompt and answer put together and cut at the end, where the prompt holds a document that nothing shortens."""
     program = view.program
-    if not re.search(r"label|-100|target", program.text) or re.search(
+    if not re.search(r"label|-100|target|log_?sigmoid|margin_ranking|chosen", program.text) or re.search(
         r"truncation_side\s{0,4}=\s{0,4}['\"]left", program.text
     ):
         return
@@ -98,12 +101,17 @@ def _pieces(program: Program, expr: ast.expr, deep: int = 6) -> list[tuple[str, 
     if isinstance(expr, (ast.Name, ast.Attribute)) and deep:
         found = program.binding(expr)
         value = found.value if found is not None and found.how == "assign" and found.part is None else None
+        value = value.elt if isinstance(value, ast.ListComp) else value
         if isinstance(value, (ast.BinOp, ast.JoinedStr)):
             return _pieces(program, value, deep - 1)
+    if isinstance(expr, ast.ListComp) and deep:
+        return _pieces(program, expr.elt, deep - 1)
     if isinstance(expr, (ast.Constant, ast.List)):
         return []
-    nodes = islice(made_of(program, expr, (), 4), 60)
-    made = [program.code(n) for n, _, _ in nodes if isinstance(n, (ast.Call, ast.JoinedStr, ast.Subscript, ast.Name))]
+    which = made_of(program, expr.slice, (), 3) if isinstance(expr, ast.Subscript) else ()
+    nodes = (*islice(which, 20), *islice(made_of(program, expr, (), 4), 60))
+    made = [program.code(n) for n, _, _ in nodes if isinstance(n, (ast.Call, ast.JoinedStr, ast.Subscript, ast.Name))
+            or (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier())]  # fmt: skip
     return [(program.code(expr), " ".join(made))]
 
 

@@ -205,9 +205,11 @@ def wrapped_weights_not_matched(view: View) -> Iterator[Fault]:
     Why: every name begins with `module.`, none matches, and the model stays as it was initialised, without a word.
     """
     program = view.program
-    if re.search(r"['\"]module\.['\"]|consume_prefix|removeprefix|\.module\.state_dict|len\(['\"]module", program.text):
+    if re.search(
+        r"['\"]module\.['\"]|consume_prefix|removeprefix|_orig_mod|\.module\.state_dict|len\(['\"]module", program.text
+    ):
         return
-    saved = [c for c in program.find("state_dict") if last(constructor(view, receiver(c))) in WRAPPERS]
+    saved = [c for c in program.find("state_dict") if last(constructor(view, receiver(c))) in (*WRAPPERS, "compile")]
     for call in program.find("load_state_dict") if saved else ():
         loose = given(view, call, "strict")[1] is False or (len(call.args) > 1 and program.const(call.args[1]) is False)
         built = made(view, receiver(call))
@@ -240,7 +242,10 @@ def mismatches_unread(view: View) -> Iterator[Fault]:
             and isinstance(program.parent.get(call), ast.Expr)
             and not re.search(r"lora|adapter|peft|ema|missing_keys", program.text, re.I)
         ):
-            yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配")
+            wrapped = re.search(r"(\b|_)ddp(\b|_)|DistributedDataParallel", program.text, re.I) and not view.distributed
+            bare = wrapped and not re.search(r"[\"']module|consume_prefix|removeprefix", program.text)
+            yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配",
+                        severity="S2" if bare else "")  # fmt: skip
 
 
 @rule("copy-is-the-original", "S1", "silent-degradation", "ema target teacher",

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator
 
 from ...flow import returned
 from ...program import Binding, Program, argument, key, last, names, passed, receiver
-from ..apart.measures import answer_given
+from ..judging.measures import answer_given
+from ..judging.prompts import drawn_for_text, partial, shown
 from ..rule import Fault, View, rule
 
 SHOTS = re.compile(r"shot|exemplar|demo|in_?context|icl|few|knn|nearest|neighbou?r|retriev", re.I)
@@ -69,7 +70,9 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
         made = binding.value.func if isinstance(binding.value, ast.Call) else None
         around = [getattr(n, "name", "") for n in program.up(binding.node) if isinstance(n, ast.ClassDef)]
         words = " ".join((last(name), last(key(made)), *around))
-        if binding.how != "assign" or binding.value is None or not SHOTS.search(words):
+        if binding.how != "assign" or binding.value is None:
+            continue
+        if not SHOTS.search(words) and not drawn_for_text(program, name, binding):
             continue
         found = next(
             (r for r in _rows(program, binding.value) if r in scored and (_held(r) or _judged(scored[r], program))),
@@ -94,7 +97,7 @@ def _written(program: Program) -> Iterator[Fault]:
         found = next(
             (r for r in _rows(program, rows) if r in scored and (_held(r) or _judged(scored[r], program))), None
         )
-        if found is not None:
+        if found is not None and not shown(program, node):
             yield Fault(node.iter, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
             return
@@ -120,21 +123,11 @@ def _some(program: Program, node: ast.For | ast.comprehension) -> ast.expr | Non
             if len(parts) < 2:
                 continue
             row, way = whose[name], program.origin(node.iter)
-            if key(row) == key(node.target) != "" and _partial(program, way):
+            if key(row) == key(node.target) != "" and partial(program, way):
                 return way
-            if isinstance(row, ast.Subscript) and key(row.slice) == key(node.target) != "" and _partial(program, way):
+            if isinstance(row, ast.Subscript) and key(row.slice) == key(node.target) != "" and partial(program, way):
                 return row.value  # places that were drawn
     return None
-
-
-def _partial(program: Program, expr: ast.expr) -> bool:
-    """Whether rows, or places of rows, are the first few or some that were drawn."""
-    if isinstance(expr, ast.Subscript):
-        return isinstance(expr.slice, ast.Slice) and expr.slice.lower is None and expr.slice.upper is not None
-    name = last(program.path(expr.func)) if isinstance(expr, ast.Call) else ""
-    if name == "range" and isinstance(expr, ast.Call):
-        return len(expr.args) == 1 and not isinstance(expr.args[0], ast.Call)
-    return name in ("sample", "choices", "choice")
 
 
 def _judged(place: ast.AST, program: Program) -> bool:

@@ -167,6 +167,7 @@ def ratio_averaged_over_batches(view: View) -> Iterator[Fault]:
     Why: the F1, AUC or BLEU of a batch is of a few items; their mean is not the figure of all.
     """
     program = view.program
+    yield from _logged_per_batch(view)
     for call in program.find(*RATIOS):
         loops = [x for x in program.loops(call) if isinstance(x, ast.For)]
         if not loops or not _over_batches(view, loops[0]):
@@ -193,6 +194,22 @@ def ratio_averaged_over_batches(view: View) -> Iterator[Fault]:
                 yield Fault(call, f"`{last(program.path(call.func))}` of each batch is averaged: it is no mean over items",
                             f"对每个批次的 `{last(program.path(call.func))}` 取平均：它不是逐样本均值")  # fmt: skip
                 break
+
+
+def _logged_per_batch(view: View) -> Iterator[Fault]:
+    """A figure of one batch that Lightning is told to log, and averages over the epoch."""
+    program = view.program
+    for call in program.find(*RATIOS):
+        scope = program.scope(call)
+        if getattr(scope, "name", "") not in ("validation_step", "test_step") or not isinstance(
+            program.parent.get(scope), ast.ClassDef):  # fmt: skip
+            continue
+        logs = [n for n in program.within(scope) if isinstance(n, ast.Call) and last(key(n.func)) in ("log", "log_dict")
+                and key(receiver(n)) == "self"]  # fmt: skip
+        if any(call in program.traced(a, 2) for n in logs for a in (*n.args[:2], *(k.value for k in n.keywords))):
+            yield Fault(call, f"`{last(program.path(call.func))}` of each batch is averaged: it is no mean over items",
+                        f"对每个批次的 `{last(program.path(call.func))}` 取平均：它不是逐样本均值")  # fmt: skip
+            return
 
 
 def _over_batches(view: View, loop: ast.For) -> bool:

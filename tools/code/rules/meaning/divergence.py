@@ -18,7 +18,7 @@ from ..preference import KL, KL_SCALE, core
 from ..rule import Fault, View, rule
 
 REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b", re.I)
-LOGP = re.compile(r"log_?p|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
+LOGP = re.compile(r"log_?p|log_softmax|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
 KEEPS = ("mean", "sum", "masked_mean", "clamp", "detach", "float", "to", "unsqueeze", "squeeze", "stack", "view", "cpu")
 """Calls behind which a sum keeps its sign."""
 MASK = re.compile(r"mask|attn|valid|keep", re.I)
@@ -183,8 +183,10 @@ def _divergence(program: Program, expr: ast.expr, deep: int = 4) -> int:
 
 def _words(program: Program, expr: ast.expr) -> tuple[str, str]:
     """(the words of an expression, those of all that it is made of)."""
-    held = [n for n, _, _ in islice(made_of(program, expr, (), 3), 40) if isinstance(n, (ast.Name, ast.Attribute))]
-    all_ = [program.code(n) for n in held] + ["ref_model" for n in held if _frozen_copy(program, n)]
+    nodes = [n for n, _, _ in islice(made_of(program, expr, (), 3), 40)]
+    held = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
+    all_ = [last(program.path(n.func)) for n in nodes if isinstance(n, ast.Call)]
+    all_ += [program.code(n) for n in held] + ["ref_model" for n in held if _frozen_copy(program, n)]
     return program.code(expr), " ".join(all_)
 
 
@@ -230,6 +232,8 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
     if isinstance(statement, ast.AugAssign):
         if not isinstance(statement.op, (ast.Add, ast.Sub)):
             return ""
+        words.add(last(target))
+    if re.search(r"reward", last(target), re.I) and not re.search(r"kl|penal|cost", target, re.I):
         words.add(last(target))
     trained = {last(key(e.on)) for t in view.trainings for e in t.of("backward")} - {""}
     paid = " ".join(words | {program.code(program.origin(n)) for n in beside} | _added_to(program, statement, target))

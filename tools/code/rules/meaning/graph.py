@@ -188,10 +188,11 @@ def loss_misses_the_model(view: View) -> Iterator[Fault]:
 
 
 def _also(view: View, backs: list, name: str) -> bool:
-    """Whether the loss goes through a function of this file, or holds the model's own parameters."""
+    """Whether the loss goes through a function of this file or one that is given the model, or holds its own parameters."""
     for back in backs:
         for call, closed in uncut(view.program, back.on):
-            own = view.program.function(call) is not None or key(receiver(call)) == name
+            given = any(key(a) == name for a in (*call.args, *(k.value for k in call.keywords)))
+            own = given or view.program.function(call) is not None or key(receiver(call)) == name
             if own and not closed:
                 return True
     return False

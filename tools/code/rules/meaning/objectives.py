@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...flow import made_of
 from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ..apart.grouping import mixed_groups
 from ..look import source
 from ..rule import Fault, View, rule
 from .ways import SHAPES, whole
@@ -134,22 +135,13 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
         if (
             on is None
             or axis is None
-            or program.const(axis) not in (0, -2)
-            or "reward" not in program.code(program.origin(on)).lower() + key(on)
+            or not re.search(r"reward|score", program.code(program.origin(on)) + key(on), re.I)
         ):
             continue
-        value = program.origin(on)
-        shape = (
-            value.args if isinstance(value, ast.Call) and last(program.path(value.func)) in ("view", "reshape") else []
-        )
-        parts = shape[0].elts if len(shape) == 1 and isinstance(shape[0], (ast.Tuple, ast.List)) else shape
-        if len(parts) == 2 and re.search(
-            r"(^|_)(g|k|n)$|group|gens?$|generations|samples_per|n_samples|num_samples|rollouts|completions",
-            last(key(parts[1])),
-            re.I,
-        ):
-            yield Fault(call, "the mean is over prompts, not over the answers to one prompt",
-                        "均值取在不同提示之间，而不是同一提示的各个回答之间")  # fmt: skip
+        found = mixed_groups(program, on, program.const(axis))
+        if found is not None:
+            what, zh, beside = found
+            yield Fault(call, what, zh, beside=beside)
 
 
 @rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount",

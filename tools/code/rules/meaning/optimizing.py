@@ -15,6 +15,10 @@ from ...training import Event, Training, events_of
 from ..rule import Fault, View, rule
 
 PARAMETERS = ("parameters", "named_parameters")
+SIZES = frozenset(("config", "hidden_size", "num_features", "in_features", "out_features", "embed_dim", "feature_info",
+                   "hidden_dim", "output_dim", "d_model", "device", "dtype", "shape", "cfg", "conf", "args", "opt", "opts", "hp",
+                   "hparams", "params", "settings"))  # fmt: skip
+"""What is asked for to make a model: of another one that it fits, of a configuration."""
 STEP = """
 for batch in loader:
     loss = student(**batch).loss
@@ -45,7 +49,7 @@ def clip_on_another_model(view: View) -> Iterator[Fault]:
             steps = [e for e in behind[:until] if e.kind == "step" and e.on is not None and not e.via]
             mine = _owners(view, clip.on, clip)
             theirs = [_owners(view, s.on, s) for s in steps]
-            if mine and theirs and all(theirs) and not any(mine & t for t in theirs):
+            if mine and theirs and all(theirs) and not any(_meet(mine, t) for t in theirs):
                 whose = program.code(clip.on, 60) if clip.on is not None else ""
                 yield Fault(place(clip, steps[0]), f"`{whose}` is clipped, and `{key(steps[0].on)}` steps on other parameters",
                             f"裁剪的是 `{whose}`，而 `{key(steps[0].on)}` 更新的是另一组参数", beside=(steps[0].node,))  # fmt: skip
@@ -58,15 +62,28 @@ def _owners(view: View, expr: ast.expr | None, at: Event) -> set[object]:
         node = source.node
         asked = isinstance(node, ast.Call) and last(program.path(node.func)) in PARAMETERS
         on = receiver(node) if asked and isinstance(node, ast.Call) else None
-        parts = [s.node for s in made_of(program, on, source.calls)] if on is not None else []
+        parts = [s.node for s in made_of(program, on, source.calls, asked=SIZES)] if on is not None else []
         moves = [n for n in parts if isinstance(n, ast.Call) and last(program.path(n.func)) in ("to", "cuda")]
         where = {key(a) for n in moves for a in n.args} | {"self"}
         for inner in parts:
+            if program.parent.get(inner) in parts and isinstance(program.parent[inner], ast.Attribute):
+                continue  # whose part it is
             if isinstance(inner, ast.Call):
                 out.add(inner)
-            elif isinstance(inner, (ast.Name, ast.Attribute)) and key(inner) not in where:
+            elif (
+                isinstance(inner, (ast.Name, ast.Attribute))
+                and key(inner) not in where
+                and last(key(inner)) not in SIZES
+            ):
                 out.add((program.home(inner, key(inner)), key(inner)))
     return out
+
+
+def _meet(mine: set[object], theirs: set[object]) -> bool:
+    """Whether two models are one, or one of them is a part of the other."""
+    names = [{str(o[1]) for o in some if isinstance(o, tuple)} for some in (mine, theirs)]
+    parts = any(a.startswith(f"{b}.") or b.startswith(f"{a}.") for a in names[0] for b in names[1])
+    return bool(mine & theirs) or parts
 
 
 @rule("clip-behind-the-optimizer", "S2", "grad-explosion", "optax",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...flow import made_of
-from ...program import FUNCTIONS, Function, Program, key, last, receiver
+from ...program import Function, Program, key, last, receiver
 from ..look import LOSS, model_call, no_grad, source
 from ..rule import Fault, View
 
@@ -46,7 +46,10 @@ def kept_by_modules(view: View) -> Iterator[Fault]:
             yield from _carried(view, function, owner)
             yield from _gathered(view, function, owner)
     for call in program.find(*HOOKS) if view.trainings else ():
-        function = program.objects.target(call.args[0]) if call.args else None
+        given = call.args[0] if call.args else None
+        function = (
+            given if isinstance(given, ast.Lambda) else program.objects.target(given) if given is not None else None
+        )
         if function is not None:
             yield from _collected(program, function)
 
@@ -131,25 +134,60 @@ def _with_graph(view: View, value: ast.expr, function: Function) -> bool:
     return False
 
 
-def _collected(program: Program, function: Function) -> Iterator[Fault]:
+def _collected(program: Program, function: Function | ast.Lambda) -> Iterator[Fault]:
     """What a hook appends of the output of its layer."""
     output = function.args.args[-1].arg if len(function.args.args) > 2 else ""
     for call in (n for n in program.within(function) if isinstance(n, ast.Call)):
-        into = key(receiver(call))
-        if last(program.path(call.func)) != "append" or not call.args or not into or not output:
+        added = last(program.path(call.func)) in ("append", "appendleft", "extend", "add") and call.args
+        on = _list(receiver(call)) if added else None
+        if on is None or not output or no_grad(program.contexts(call)) or _let_go(program, on):
             continue
-        root = into.split("[")[0]
-        emptied = any(key(receiver(c)).startswith(root) for c in program.find("clear", "pop", "popleft"))
-        anew = [b for scope in program.bound.values() for b in scope.get(root, ()) if program.loops(b.node)]
-        held = any(
-            isinstance(s.node, ast.Name) and s.node.id == output and not s.cut for s in made_of(program, call.args[0])
-        )
-        if (
-            held
-            and not emptied
-            and not anew
-            and not no_grad(program.contexts(call))
-            and isinstance(function, FUNCTIONS)
-        ):
-            text = f"`{source(program, call)}` keeps the output of each forward pass with its graph"
-            yield Fault(call, text, f"`{source(program, call)}` 保留了每次前向的输出及其计算图")  # fmt: skip
+        sources = [s for s in made_of(program, call.args[0]) if isinstance(s.node, ast.Name) and s.node.id == output]
+        text = f"`{source(program, call)}` keeps the output of each forward pass"
+        if any(not s.cut for s in sources):
+            yield Fault(call, f"{text} with its graph", f"`{source(program, call)}` 保留了每次前向的输出及其计算图")
+        elif sources and _as_it_is(program, call.args[0], output):
+            yield Fault(call, f"{text} on the device", f"`{source(program, call)}` 保留了每次前向的输出，一直占着显存",
+                        severity="S2")  # fmt: skip
+
+
+def _list(expr: ast.expr | None) -> ast.expr | None:
+    """`store` of `store[name]`, `store.setdefault(name, [])` and `store.get(name)`."""
+    while expr is not None:
+        if isinstance(expr, ast.Subscript):
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and last(key(expr.func)) in ("setdefault", "get"):
+            expr = receiver(expr)
+        else:
+            return expr if key(expr) else None
+    return None
+
+
+def _let_go(program: Program, on: ast.expr) -> bool:
+    """Whether anybody empties what is collected, sets it anew, or whether it holds a few things alone."""
+    root = key(on)
+    for call in program.find("clear", "pop", "popleft"):
+        away = receiver(call)
+        if away is not None and any(key(s.node) in (root, last(root)) or last(key(s.node)) == last(root)
+                                    for s in made_of(program, away, (), 3)):  # fmt: skip
+            return True
+    found = program.bindings(on)
+    anew = any(program.loops(b.node) for scope in program.bound.values() for b in scope.get(root, ()))
+    begun = {program.scope(b.node) for b in found if b.how == "assign"}
+    few = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "deque" and (len(n.args) > 1 or n.keywords)
+              for b in found if b.value is not None for n in ast.walk(b.value))  # fmt: skip
+    word = re.escape(last(root))
+    outside = re.search(rf"(\bdel [\w.]{{0,40}}\b{word}\b|(?<!self)\.{word}\s{{0,2}}=[^=])", program.text)
+    return anew or len(begun) > 1 or few or outside is not None
+
+
+def _as_it_is(program: Program, expr: ast.expr, output: str) -> bool:
+    """Whether a tensor is kept as large as it came and where it came."""
+    while isinstance(expr, (ast.Call, ast.Subscript)):
+        if isinstance(expr, ast.Call) and last(program.path(expr.func)) not in ("detach", "clone", "float"):
+            return False
+        inner = receiver(expr) if isinstance(expr, ast.Call) else expr.value
+        if inner is None:
+            return False
+        expr = inner
+    return key(expr) == output

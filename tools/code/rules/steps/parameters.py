@@ -162,7 +162,7 @@ def _is_module(view: View, expr: ast.expr) -> bool:
     root = expr
     while isinstance(root, ast.Attribute) and key(root.value) not in ("self", ""):
         root = root.value
-    return view.roles.sure(root) == "model" and (root is expr or bool(MODULES.search(last(key(expr)))))
+    return view.roles.of(root) == "model" and (root is expr or bool(MODULES.search(last(key(expr)))))
 
 
 @rule("betas-swapped", "S1", "loss-oscillation", "betas",

@@ -7,9 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from itertools import islice
 
-from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..look import model_call
 from ..rule import Fault, View, rule
@@ -27,70 +25,6 @@ SAME = frozenset(("softmax", "sigmoid", "exp", "relu", "norm", "var", "std", "me
                   "view", "reshape", "transpose", "squeeze", "unsqueeze", "flatten", "clone", "contiguous", "max", "min",
                   "gather", "clamp", "prod", "amax", "chunk"))  # fmt: skip
 """Calls that give what is as wide as what they are given."""
-
-
-@rule("positions-in-half", "S1", "long-context-degradation", "float16 bfloat16 half",
-      bad="""
-      import torch
-      t = torch.arange(max_len, device=device, dtype=torch.bfloat16)
-      angles = torch.outer(t, inv_freq)
-      cos, sin = angles.cos(), angles.sin()
-      """,
-      good="""
-      import torch
-      t = torch.arange(max_len, device=device, dtype=torch.float32)
-      angles = torch.outer(t, inv_freq)
-      cos, sin = angles.cos().to(torch.bfloat16), angles.sin().to(torch.bfloat16)
-      """)  # fmt: skip
-def positions_in_half(view: View) -> Iterator[Fault]:
-    """Positions, or the angles that are made of them, are computed in 16 bits.
-
-    Why: bfloat16 holds no odd number above 256, float16 none above 2048: far positions become the same, and the model
-    cannot tell them apart.
-    Known gaps: a module that is cast as a whole, with its table of frequencies; `.to(x.dtype)` of a tensor from elsewhere.
-    """
-    program = view.program
-    kept = {str(program.const(c.args[0])): c.args[1] for c in program.find("register_buffer") if len(c.args) > 1}
-    for call in sorted(program.find("cos", "sin", "polar"), key=lambda c: c.lineno):
-        given = call.args[-1] if call.args else receiver(call)
-        found = _narrowed(program, given, kept) if given is not None else None
-        if found is not None:
-            yield Fault(found, "positions are computed in 16 bits: far ones become the same", "位置用 16 位计算：较远的位置变得相同",
-                        beside=(call,))  # fmt: skip
-            return
-
-
-def _narrowed(program: Program, expr: ast.expr, kept: dict[str, ast.expr], deep: int = 2) -> ast.AST | None:
-    """Where positions are made in 16 bits, or turned into them."""
-    for node, _, _ in islice(made_of(program, expr), 150):
-        held = kept.get(node.attr) if isinstance(node, ast.Attribute) and key(node).startswith("self.") else None
-        inner = _narrowed(program, held, kept, deep - 1) if held is not None and deep else None
-        if inner is not None:
-            return inner
-        if isinstance(node, ast.Call) and _of_positions(program, node):
-            return node
-    return None
-
-
-def _of_positions(program: Program, call: ast.Call) -> bool:
-    """Whether a call makes positions in 16 bits, or turns what is made of them into 16 bits."""
-    name, on = last(program.path(call.func)), receiver(call)
-    if name in COUNTED:
-        return _low(program, argument(call, "dtype"))
-    turned = name in LOW or (name in ("to", "type") and any(_low(program, a) for a in _types(call)))
-    return turned and on is not None and any(isinstance(n, ast.Call) and last(program.path(n.func)) in COUNTED
-                                             for n, _, _ in islice(made_of(program, on), 80))  # fmt: skip
-
-
-def _types(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords if k.arg == "dtype")]
-
-
-def _low(program: Program, expr: ast.expr | None) -> bool:
-    """Whether a number format has 16 bits."""
-    if expr is None:
-        return False
-    return half(program, expr) or program.path(program.usual(expr)).endswith("torch.bfloat16")
 
 
 @rule("epsilon-lost-in-half", "S1", "unstable-op", "float16 half Half",

@@ -1,0 +1,1 @@
+"""Rules on evaluations, prompts and texts: what a score is made of."""

@@ -1,0 +1,1 @@
+"""Rules on numbers in 16 bits."""
