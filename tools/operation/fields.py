@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from ..documents.stated import Stated, stated
 from ..findings import Check, Evidence, Finding, Report, Severity, declare
@@ -23,17 +24,22 @@ SETTINGS = bounded(r"(?i)\.(?:ya?ml|json|toml|ini|cfg)$")
 
 
 def check_fields(run: Run) -> Report:
-    """One file of settings all of whose fields are missing from every file of records."""
-    asked = [s for s in stated(run) if s.how == "said" and SETTINGS.search(s.file) and ASKS.search(s.key)
-             and NAME.match(s.value) and s.value.lower() not in NONE]  # fmt: skip
-    records = [(a.name, keys) for a in run.artifacts if ROWS.search(a.name) and (keys := fields_of(a.path))]
-    if not asked or not records:
-        why = "no configuration names fields, or no records are there"
-        return Report("fields", (), (Check(CHECK, "not-applicable", why, "没有指定字段的配置，或没有数据记录"),))
-    missing = [s for s in asked if not any(s.value in keys for _, keys in records)]
-    file = next((s.file for s in missing if all(o in missing for o in asked if o.file == s.file)), "")
-    found = (_told([s for s in missing if s.file == file], records[0]),) if file else ()
-    return Report("fields", found, (Check(CHECK, "found" if found else "clear"),))
+    """One file of settings that names a file of records and fields, none of which any of its records has."""
+    said = [s for s in stated(run) if s.how == "said" and SETTINGS.search(s.file)]
+    asked = [s for s in said if ASKS.search(s.key) and NAME.match(s.value) and s.value.lower() not in NONE]
+    records = [(a.name, fields_of(a.path)) for a in run.of("data", "table") if ROWS.search(a.name)] if asked else []
+    looked = False
+    for file in dict.fromkeys(s.file for s in asked):
+        mine = [s for s in asked if s.file == file]
+        named = {PurePosixPath(s.value).stem for s in said if s.file == file}
+        for name, keys in records:
+            if keys and PurePosixPath(name).stem in named:
+                looked = True
+                if not any(s.value in keys for s in mine):
+                    return Report("fields", (_told(mine, (name, keys)),), (Check(CHECK, "found"),))
+    why = "no configuration names both a file of records that is there and its fields"
+    check = Check(CHECK, "clear") if looked else Check(CHECK, "not-applicable", why, "没有同时指定数据文件和字段的配置")
+    return Report("fields", (), (check,))
 
 
 def _told(missing: Sequence[Stated], record: tuple[str, set[str]]) -> Finding:
