@@ -222,30 +222,19 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
-    from ..tools.data import cached, check_eval_rows, check_gathered, check_run_data, check_splits
-    from ..tools.data.corpora import check_corpora
-    from ..tools.data.earlier import check_earlier
-    from ..tools.operation import check_engines, check_machines, collectives, fields, places
+    from ..tools.data import cached, check_run_data, earlier
+    from ..tools.data.between import corpora, evalrows, gathered, splits
+    from ..tools.operation import collectives, engines, fields, machines, places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
-        "lint": partial(lint, read=read),
-        "data": check_run_data,
-        "checkpoints": check_run_checkpoints,
-        "evals": check_run_evals,
-        "eval rows": check_eval_rows,
-        "gathered": check_gathered,
-        "splits": check_splits,
-        "copies": check_copies,
-        "cached": cached.check_cached,
-        "earlier": check_earlier,
-        "places": places.check_places,
-        "fields": fields.check_fields,
-        "corpora": check_corpora,
-        "collectives": collectives.check_collectives,
-        "engines": check_engines,
-        "machines": partial(check_machines, settings=read[0]),
-    }
+        "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
+        "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
+        "splits": splits.check_splits, "copies": check_copies, "cached": cached.check_cached,
+        "earlier": earlier.check_earlier, "places": places.check_places, "fields": fields.check_fields,
+        "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
+        "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
+    }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
 

@@ -117,7 +117,6 @@ _TEXT_OF_CLASS = re.compile(
 _CLASS_COLUMN = re.compile(
     rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
 )
-"""Columns of a data set of texts and their classes."""
 _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
@@ -159,7 +158,7 @@ _PROGRAM = re.compile(rb"^(?:import|from|def|class|async def)\b", re.M)
 _STATEMENT = bounded(
     rb"^(?:for|while|with|if|try)\b[^\n]{0,300}:\s|^[A-Za-z_][\w.]{0,80}\s{0,8}(?:[-+*/]?=[^=]|\()", re.M
 )
-"""A line of a part of a program that imports and defines nothing."""
+"""A line of a part of a program that defines nothing."""
 _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
 )
@@ -172,7 +171,6 @@ _SAID_OF_MANY = bounded(
 _DRAWN = bounded(
     rb"(?m)\A(?:[^\n]{0,200}\n){0,2}\# (?:TYPE|HELP) \w|\A(?:[^\n]{0,200}\n){0,3}[ ]{0,8}-{3,60}(?:[ ]{1,8}-{3,60}){2,40}[ ]{0,8}\r?$"
 )
-"""Prometheus text, and columns under a row of dashes."""
 _PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")
 _LOG_TEXT = re.compile(
     rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d|CUDA"
@@ -180,8 +178,7 @@ _LOG_TEXT = re.compile(
 )  # fmt: skip
 _STACK_TEXT = re.compile(rb"(?m)^(?:Thread 0x|Current thread 0x|Process \d+: |Thread \d+ \((?:idle|active))")
 _NUMBER = bounded(rb"[-+]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?")
-_WHOLE = re.compile(rb"\d{1,12}")
-_FLIGHT = re.compile(rb'"(?:nccl_version|pg_config|collective_seq_id)"')
+_WHOLE, _FLIGHT = re.compile(rb"\d{1,12}"), re.compile(rb'"(?:nccl_version|pg_config|collective_seq_id)"')
 
 
 def recognise(name: str, head: bytes, alone: bool = False) -> Recognised | Refused | None:
@@ -331,8 +328,9 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 def _is_sampled(first: bytes) -> bool:
     """Whether a header, or a first record, is that of outputs: why each ended and nothing asked, or how it was drawn."""
-    drawn = _SAMPLED.search(first) and _GIVEN.search(first)
-    return bool(drawn) or (bool(_ENDED.search(first)) and not _ASKED.search(b"," + first + b","))
+    return bool(_SAMPLED.search(first) and _GIVEN.search(first)) or (
+        bool(_ENDED.search(first)) and not _ASKED.search(b"," + first + b",")
+    )
 
 
 def _is_sampling(head: bytes) -> bool:

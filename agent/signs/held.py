@@ -10,10 +10,10 @@ from operator import attrgetter
 from pathlib import PurePosixPath
 
 from ...tools.findings import Evidence, Finding
-from ...tools.meaning import usual
 from ...tools.relate.line import CLOCK, plain
 from ...tools.relate.moves import Move
 from ...tools.relate.relate import Related
+from ...tools.tables.usual import usual
 
 SLACK = 0.02
 """Share of the run by which two places may lie apart and still be one."""

@@ -9,7 +9,6 @@ from ...knowledge.sign import Part
 from ...tools.config.values import number
 from ...tools.documents.event import Event
 from ...tools.findings import PROPOSES, Evidence, Severity
-from ...tools.meaning import usual
 from ...tools.operation.steady import follows_load
 from ...tools.patterns import bounded
 from ...tools.relate.changes import LEAST_POINTS, Change
@@ -17,6 +16,7 @@ from ...tools.relate.contrast import one_kind
 from ...tools.relate.kinds.names import about, back
 from ...tools.relate.line import plain
 from ...tools.relate.moves import Move, described
+from ...tools.tables.usual import usual
 from ..ranking import SET, kind_of
 from .held import Asked, Held, Span, anything, grade
 

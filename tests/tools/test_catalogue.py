@@ -10,21 +10,21 @@ from triage.tools.code.check import check_files
 from triage.tools.config.combine import read_settings
 from triage.tools.config.copies import check_copies
 from triage.tools.config.lint import lint
+from triage.tools.data.between.corpora import check_corpora
+from triage.tools.data.between.evalrows import check_eval_rows
+from triage.tools.data.between.gathered import check_gathered
+from triage.tools.data.between.splits import check_splits
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
-from triage.tools.data.corpora import check_corpora
 from triage.tools.data.dumps import read_dump
 from triage.tools.data.earlier import check_earlier
-from triage.tools.data.evalrows import check_eval_rows
-from triage.tools.data.gathered import check_gathered
 from triage.tools.data.generations import generations
 from triage.tools.data.labels import check_labels, check_tokenizer
 from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
-from triage.tools.data.splits import check_splits
 from triage.tools.discover import discover
 from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
@@ -57,19 +57,19 @@ TOOLS = {
     "data.generations": lambda p: [generations([p / "train.jsonl"], before=[p / "train.jsonl"])],
     "data.preference": lambda p: [preference([p / "train.jsonl"])],
     "data.pii": lambda p: [pii([p / "train.jsonl"])],
-    "data.evalrows": lambda p: [check_eval_rows(discover(p))],
-    "data.splits": lambda p: [check_splits(discover(p))],
+    "data.between.evalrows": lambda p: [check_eval_rows(discover(p))],
+    "data.between.splits": lambda p: [check_splits(discover(p))],
     "data.cached": lambda p: [check_cached(discover(p))],
     "data.earlier": lambda p: [check_earlier(discover(p))],
     "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
     "data.similar.leakage": lambda p: [leak_report(find_leaks([p / "train.jsonl"], [p / "train.jsonl"]))],
     "checkpoints.health": lambda p: [check_checkpoints([p / "model.safetensors"])],
-    "data.gathered": lambda p: [check_gathered(discover(p))],
+    "data.between.gathered": lambda p: [check_gathered(discover(p))],
     "scores": lambda p: [check_run_evals(discover(p))],
     "operation.fields": lambda p: [check_fields(discover(p))],
     "operation.collectives": lambda p: [check_collectives(discover(p))],
-    "data.corpora": lambda p: [check_corpora(discover(p))],
+    "data.between.corpora": lambda p: [check_corpora(discover(p))],
     "operation.engines": lambda p: [check_engines(discover(p))],
     "operation.machines": lambda p: [check_machines(discover(p), Settings())],
     "operation.places": lambda p: [check_places(discover(p))],

@@ -17,31 +17,3 @@ def check_run_data(run: Run) -> Report:
     from .rundata import check_run_data as check
 
     return check(run)
-
-
-def check_eval_rows(run: Run) -> Report:
-    """Whether the rows that results count, and their scores, can be right; see `evalrows`."""
-    from .evalrows import check_eval_rows as check
-
-    return check(run)
-
-
-def check_gathered(run: Run) -> Report:
-    """Files of one evaluation against each other, an index against its data; see `gathered`."""
-    from .gathered import check_gathered as check
-
-    return check(run)
-
-
-def check_splits(run: Run) -> Report:
-    """Rows of a test file in the training file; see `splits`."""
-    from .splits import check_splits as check
-
-    return check(run)
-
-
-def check_cached(run: Run) -> Report:
-    """Caches of data against what they were made of; see `cached`."""
-    from .cached import check_cached as check
-
-    return check(run)

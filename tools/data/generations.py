@@ -49,8 +49,7 @@ CUT_SERIOUS = 0.2
 IDENTICAL_SHARE = 0.3
 GROWTH = 1.5
 """Median ratio of lengths on the same prompts; our choice."""
-ENOUGH = 30
-ANSWERS_KEPT = 200_000
+ENOUGH, ANSWERS_KEPT = 30, 200_000
 LENGTH_REASONS = {"length", "max_tokens", "max_length", "truncated"}
 TAGS = re.compile(
     r"<(think|reasoning|answer|solution)>((?:[^<]++|<(?!/?\1>))*+)</\1>|\\boxed\{([^{}]*+)\}", re.IGNORECASE
@@ -344,8 +343,8 @@ def _format(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
 
 
 def _groups(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
-    groups = {p: g for p, g in a.groups.items() if len(g) > 1}
-    same = sum(len(set(g)) == 1 for g in groups.values())
+    groups = [g for g in a.groups.values() if len(g) > 1]
+    same = sum(len(set(g)) == 1 for g in groups)
     flat = sum(len(set(r)) == 1 for r in a.rewards.values() if len(r) > 1)
     rewarded = sum(len(r) > 1 for r in a.rewards.values())
     share = same / len(groups) if groups else 0.0

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..findings import Evidence
-from ..meaning import quantity, usual
+from ..meaning import quantity
 from ..metrics import canonical
 from ..series import Series
 from ..tables.series import by_place, of_items
 from ..tables.table import Column, Table
+from ..tables.usual import usual
 from ..tables.vocabulary import name_of
 from ..vocabulary import COUNTS, VOCABULARY, Better
 

@@ -17,7 +17,6 @@ from ..reading import Line, head, is_binary, iter_chunks, iter_lines
 from . import binary
 from .console import read_text
 from .delimited import SAMPLE_LINES, read_delimited
-from .html import read_html
 from .lined.called import read_called
 from .lined.listings import read_listing
 from .lined.pairs import read_lined
@@ -31,6 +30,7 @@ from .shaped.wide import shaped
 from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_toml, read_yaml
 from .table import Table
 from .vocabulary import is_result
+from .written.html import read_html
 from .written.latex import read_latex
 from .written.mail import MAIL_LIMIT, mail_lines
 from .written.sections import read_sections

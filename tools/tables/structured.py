@@ -203,7 +203,7 @@ def read_notebook(text: str) -> Iterator[Raw]:
     Raises:
         TriageError: the file is no notebook.
     """
-    from .html import read_html
+    from .written.html import read_html
 
     try:
         value = parse_json(text.encode("utf-8", "replace"))

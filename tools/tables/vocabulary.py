@@ -11,12 +11,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..meaning import quantity, usual
+from ..meaning import quantity
 from ..metrics import canonical, step_key
 from ..patterns import bounded
 from ..vocabulary import COUNTERS, VOCABULARY
 from .cells import is_unit
 from .raw import words_of
+from .usual import usual
 
 AXES: Mapping[str, frozenset[str]] = MappingProxyType({
     "step": words_of("step steps global_step iteration iterations iter iters it n_iter update updates num_updates "

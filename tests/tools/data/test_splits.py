@@ -3,7 +3,7 @@
 import pytest
 from making import fill
 
-from triage.tools.data.splits import check_splits
+from triage.tools.data.between.splits import check_splits
 from triage.tools.discover import discover
 
 

@@ -6,7 +6,7 @@ from math import log
 import pytest
 from making import codes, fill
 
-from triage.tools.data.evalrows import check_eval_rows
+from triage.tools.data.between.evalrows import check_eval_rows
 from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from making import codes, fill
 
-from triage.tools.data.evalrows import check_eval_rows
+from triage.tools.data.between.evalrows import check_eval_rows
 from triage.tools.discover import discover
 from triage.tools.logs.detectors.detect import detect, healthy
 from triage.tools.logs.scan import scan

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
-from ..reading import head
-from ..run import Artifact, Run
+from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
+from ...reading import head
+from ...run import Artifact, Run
 
 CHECK = "rows of the test file in the training file"
 CODES = declare(

@@ -14,10 +14,10 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from ..findings import Check, Evidence, Finding, Report, Severity, declare
-from ..patterns import bounded
-from ..reading import head
-from ..run import Run
+from ...findings import Check, Evidence, Finding, Report, Severity, declare
+from ...patterns import bounded
+from ...reading import head
+from ...run import Run
 
 CHECK = "what texts ask of the data"
 CODES = declare(

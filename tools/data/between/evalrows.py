@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
-from ..run import Run
-from .records.plain import load_json
+from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ...run import Run
+from ..records.plain import load_json
 
 CHECK = "rows of training and evaluation"
 CODES = declare(

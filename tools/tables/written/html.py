@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from .header import has_header
-from .raw import CELLS, COLUMNS, Raw, short
+from ..header import has_header
+from ..raw import CELLS, COLUMNS, Raw, short
 
 HTML_LIMIT = 8 << 20
 """Characters of HTML looked at."""

@@ -19,10 +19,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..findings import Check, Evidence, Finding, Report, Severity, declare
-from ..patterns import bounded
-from ..reading import head
-from ..run import Artifact, Run
+from ...findings import Check, Evidence, Finding, Report, Severity, declare
+from ...patterns import bounded
+from ...reading import head
+from ...run import Artifact, Run
 
 ROWS, CLOSED, INDEXED = "rows of an evaluation, file against file", "answers against the catalogue", "items of an index"
 CODES = declare(
