@@ -56,6 +56,9 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("policy_loss", "", EITHER, "policy (actor) loss of reinforcement learning; near zero, noisy in good runs",
         "policy_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss "
         "loss/policy_avg loss/policy"),
+    _metric("explained_variance", "share", UP, "share of the returns' variance that the critic explains",
+        "explained_variance explained_var expl_var vf_explained_var value_explained_variance critic/explained_variance"
+        " critic/vf_explained_var 解释方差"),
     _metric("value_loss", "", EITHER, "value (critic) loss",
         "value_loss critic/vf_loss cri_loss critic_loss critic/loss vf_loss loss/value_avg loss/value v_loss lossv"),
     _metric("aux_loss", "", EITHER, "auxiliary loss (load balancing, router z-loss)",

@@ -163,3 +163,44 @@ def test_what_only_the_question_says_is_not_looked_at_first(tmp_path):
     answer = ask("the KL explodes in DPO", [tmp_path])
     assert not any(h.for_ for h in answer.diagnosis.hypotheses)
     assert "First to look at" not in answer.short
+
+
+SERVER = "".join(
+    f'INFO:     127.0.0.1:{i} - "POST /v1/chat/completions HTTP/1.1" 200 OK\n' if i % 40 or i < 40 else "{}"
+    for i in range(400)
+)
+REFUSED = (
+    "ERROR 06-16 14:16:20 [serving_chat.py:251] ValueError: This model's maximum context length is 6144 tokens. "
+    "However, your request has 6290 input tokens.\n"
+    'INFO:     127.0.0.1:9 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n'
+)
+STARTED = "INFO:     Application startup complete.\n"
+
+
+def test_what_a_server_refused_and_outlived_is_what_is_looked_at_first(tmp_path):
+    log = STARTED + SERVER.replace("{}", REFUSED)
+    fill(tmp_path, {"server.log": log})
+    found = ask("a few calls return 400, is the server broken?", [tmp_path]).diagnosis
+    assert found.state == "inconclusive"
+    assert found.top.entry.id == "context-length-exceeded"
+
+
+def test_memory_that_runs_out_for_one_request_is_no_note(tmp_path):
+    failed = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.63 GiB.\n"
+    fill(tmp_path, {"server.log": STARTED + SERVER.replace("{}", failed)})
+    found = ask("why do requests fail?", [tmp_path]).diagnosis
+    assert {f.severity for f in found.findings if f.code == "cuda-oom"} == {"S2"}
+    assert (found.state, found.top.entry.id) == ("diagnosed", "inference-oom")
+
+
+def test_a_run_that_was_cancelled_and_goes_on_is_not_one_that_was_cancelled(tmp_path):
+    steps = HEALTHY.splitlines(True)
+    cancelled = "slurmstepd: error: *** JOB 4711 ON n1 CANCELLED AT 2026-05-01T03:00:00 DUE TO PREEMPTION ***\n"
+    again = "torchrun --nproc_per_node 8 train.py\nresuming from checkpoint step 80\n"
+    log = "".join([*steps[:81], cancelled, again, *steps[80:]])
+    fill(tmp_path, {"train.log": log})
+    found = ask("there were a few bumps, is it all right?", [tmp_path]).diagnosis
+    assert {f.severity for f in found.findings if f.code == "job-cancelled"} == {"S3"}
+    assert found.state != "diagnosed"
+    fill(tmp_path / "ended", {"train.log": "".join([*steps[:81], cancelled])})
+    assert ask("what happened?", [tmp_path / "ended"]).diagnosis.top.entry.id == "job-killed-externally"

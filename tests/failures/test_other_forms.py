@@ -245,6 +245,21 @@ def seen(folder, name, bad):
     return found, {f.code for f in found.findings}
 
 
+@form("critic-failure", "sign-below-explained-variance-0-05-with-falls-reward")
+def a_critic_that_explains_nothing(bad):
+    rows = [
+        [
+            i,
+            3.9 - 0.014 * i + 0.05 * g(i),
+            11.9 - 0.04 * i + 0.3 * g(i, 3),
+            (-0.1 if bad else 0.72) + 0.02 * g(i, 5),
+            0.83 + 0.002 * i,
+        ]
+        for i in range(1, 170)
+    ]
+    return {"metrics.csv": table("iter,reward,v_loss,expl_var,entropy", *rows)}
+
+
 @pytest.mark.parametrize("name", sorted(FORMS))
 def test_another_form_of_evidence_shows_the_failure(tmp_path, name):
     entry, code, _ = FORMS[name]

@@ -212,7 +212,8 @@ def _without_denials(text: str) -> str:
 def happened(text: str) -> bool:
     """Whether a sentence tells a fact and no wish, question, condition, plan or denial."""
     core = _REST.sub("", words.BECAUSE.sub("", _ASIDE.sub(" ", text)))
-    return not any(p.search(core) for p in (words.WISH, words.WISH_ZH, words.NOT, words.NOT_ZH))
+    denied = any(p.search(core) for p in (words.WISH, words.WISH_ZH, words.NOT, words.NOT_ZH))
+    return not (denied or words.STEADY.search(text))
 
 
 def _event(said: Sentence, name: str, what: Kind, variable: str, old: str, new: str) -> Event:

@@ -37,9 +37,11 @@ NOT = bounded(
     2,
 )
 """What did not happen."""
+STEADY = bounded(r"\b(?:same (?:as (?:ever|always)|since)|(?:pinned|frozen|locked|unchanged|identical) since)\b", 2)
+"""What has been so for long."""
 NOT_ZH = bounded(
     r"没有?(?:再|被|做|作|去|动|改|变|换|升|重|调|切|更|上|任何|修)|未(?:被|做|改|动|变|更|升|作|调|换|重|切|修|生|上)|不(?:变|改|动|调|换|再|做|重启)"
-    r"|无(?:变|改|任何)|保持|取消|推迟|否决|放弃|并未|照旧"
+    r"|无(?:变|改|任何)|保持|一直(?:固定|锁定|没|未)|取消|推迟|否决|放弃|并未|照旧"
 )
 LOST = bounded(
     r"\b(?:not|never|weren'?t|wasn'?t|isn'?t|didn'?t|nobody|no one)\b.{0,24}\b(?:saved?|kept|logged|recorded|stored"

@@ -258,7 +258,8 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     if life.resumes(hit.line) and severity < Severity.S2:
         again = any(start > hit.line for start in life.starts)
         why = "the program is started again later" if again else "steps are logged later"
-        return _Event(file, hit, hits, Severity.S2, f"{why} in the same file")
+        left = Severity.S3 if hit.signature.code in STOPPED else Severity.S2  # who stopped it has let it go on
+        return _Event(file, hit, hits, left, f"{why} in the same file")
     return _Event(file, hit, hits, severity)
 
 
