@@ -222,12 +222,14 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
         place, value = _labels_of(node)
         if value is None or place is None:
             continue
-        if no_grad(program.contexts(node)) or _unpadded(view, value):
+        hands_on = getattr(program.scope(node), "name", "") == "pad"  # who calls it masks what it filled up
+        if hands_on or no_grad(program.contexts(node)) or _unpadded(view, value):
             continue
         made = base(view, value)
         copied = isinstance(place, ast.Dict) and made in {key(v) for v in place.values} - {""} and made
         if "input_ids" in made or copied or re.search(r"input_ids\b", LENGTH.sub("", source(program, value))):
-            if any(program.scope(c) is program.scope(node) for c in padded) or len(padded) == 1:
+            alone = len(padded) == 1 and last(program.path(padded[0].func)) != "pad"
+            if alone or any(program.scope(c) is program.scope(node) for c in padded):
                 yield Fault(node if isinstance(node, ast.stmt) else value, "the labels are the padded inputs: padding is trained on",
                             "labels 就是填充后的输入：padding 也计入 loss", beside=(padded[0],))  # fmt: skip
                 return

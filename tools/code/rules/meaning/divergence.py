@@ -253,7 +253,7 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
     minus = isinstance(top, ast.UnaryOp) and isinstance(top.op, ast.USub)
     if minus and any(re.search(r"(^|_)(obj|objective|surr|surrogate|gain)", w, re.I) for w in words):
         return "loss"  # what is to grow, turned round as a whole
-    preferred = re.search(r"log_?sigmoid|softplus", program.text)
+    preferred = re.search(r"sigmoid|softplus", program.text)
     if isinstance(statement, ast.Return):
         paid += f" {getattr(program.scope(statement), 'name', '')}"
     paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
