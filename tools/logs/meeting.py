@@ -104,7 +104,7 @@ def meeting(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
         texts: what each log says, by its name.
         found: what else was found; a log with an error is left to it.
     """
-    blamed = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence}
+    blamed = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence if e.file}
     waits = {name: _said(name, text) for name, text in texts.items() if text.whole and _waits(text)}
     yield from _apart([line for said in waits.values() for line in said])
     yield from _ranked(waits, blamed)

@@ -9,7 +9,7 @@ agree in that setting otherwise differ by.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class Turn(NamedTuple):
     result: str = ""
 
 
-def tried(tables: list[Table], settings: Settings) -> list[Finding]:
+def tried(tables: Sequence[Table], settings: Settings) -> list[Finding]:
     """What all tables of trials say."""
     found: list[Finding] = []
     for table in tables:
@@ -128,7 +128,8 @@ def _worse(some: Trials, settings: Settings) -> Iterator[Turn]:
                 own is None and factor not in QUALITY
             ):
                 continue
-            way = "" if values.dtype.kind != "f" else "higher" if mine > best else "lower"
+            ordered = values.dtype.kind == "f" and float(str(mine)) - float(str(best))
+            way = "" if not ordered else "higher" if ordered > 0 else "lower"
             said, at = _shown(some.factors[factor][0]), [int(np.flatnonzero(values == v)[0]) for v in (mine, best)]
             yield Turn(factor, "worse", way, (said[at[0]],), (said[at[1]],), tuple(at), result.name)
             return

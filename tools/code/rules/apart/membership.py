@@ -55,7 +55,7 @@ def group_made_by_some_ranks(view: View) -> Iterator[Fault]:
 
 def _of_some(program: Program, node: ast.AST, deep: int = DEEP) -> ast.AST | None:
     """The condition under which some ranks alone come to a node: above it, before it, or above all of its calls."""
-    tests = [(t, s) for t, _, s in program.guards(node) if not _raises(s)]
+    tests: list[tuple[ast.expr, ast.AST]] = [(t, s) for t, _, s in program.guards(node) if not _raises(s)]
     inner = node
     for above in program.up(node):
         if isinstance(above, ast.IfExp) and inner is not above.test:
