@@ -7,12 +7,13 @@ round, asleep and awake again, are judged, and only what is the end of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..patterns import bounded
 from ..reading import head
-from ..run import Run
+from ..run import Artifact, Run
 
 CHECK = "sleep and wake of rollout engines"
 CODES = declare(
@@ -42,10 +43,18 @@ class State:
     """Line on which it was asked to work while asleep."""
 
 
+def _lines(artifact: Artifact) -> list[str]:
+    """The first lines of a log that speaks of sleep; none of another, or of one that cannot be read."""
+    with suppress(TriageError, OSError):
+        data = head(artifact.path, BYTES)
+        return data.decode("utf-8", "replace").splitlines() if b"sleep" in data or b"Sleep" in data else []
+    return []
+
+
 def check_engines(run: Run) -> Report:
     """Engines that were asked to work in their sleep."""
     logs = [*run.of("log")][:FILES]
-    found = [f for a in logs for f in _told(a.name, head(a.path, BYTES).decode("utf-8", "replace").splitlines())]
+    found = [f for a in logs for f in _told(a.name, _lines(a))]
     return Report(
         "engines", tuple(found[:1]), (Check(CHECK, "found" if found else "clear" if logs else "not-applicable"),)
     )

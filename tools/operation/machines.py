@@ -7,10 +7,13 @@ on which triage runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ..patterns import bounded
 from ..reading import head
 from ..run import Run
@@ -36,6 +39,10 @@ CAPABILITY = (
     (bounded(r"\bB(?:100|200)\b|GB200|RTX 50\d\d"), 10.0),
 )
 """Model of a card -> compute capability."""
+NAMES = re.compile(
+    rb"NVIDIA|Tesla|GeForce|Quadro|RTX|TITAN|GPU|gpu_?name|device_?name|bf16|CUDA|\+cu\d|\xe6\x98\xbe\xe5\x8d\xa1"
+)
+"""Something of a file that speaks of cards, drivers or CUDA."""
 CARD = bounded(r"NVIDIA|Tesla|GeForce|Quadro|RTX|TITAN|GPU ?\d|gpu_?name|device_?name|显卡")
 BF16_FROM = 8.0
 REFUSED = bounded(r"Your setup doesn't support bf16|bf16/gpu.{0,40}not supported")
@@ -89,10 +96,18 @@ def _lines(run: Run) -> Iterator[Said]:
     for name, path in [*names, *((s.name, run.root / s.name) for s in run.unknown)][:FILES]:
         if path.suffix.lower() in PROSE:
             continue
-        for number, line in enumerate(head(path, BYTES).decode("utf-8", "replace").splitlines(), 1):
+        for number, line in enumerate(_beginning(path), 1):
             text = line[:LINE]
             if any(shape.search(text) for shape in (CARD, REFUSED, DRIVES, BUILT)):
                 yield Said(name, number, text)
+
+
+def _beginning(path: Path) -> list[str]:
+    """The first lines of a file that names a card, a driver or CUDA at all; none of one that cannot be read."""
+    with suppress(TriageError, OSError):
+        data = head(path, BYTES)
+        return data.decode("utf-8", "replace").splitlines() if NAMES.search(data) else []
+    return []
 
 
 def _commands(run: Run) -> Iterator[Said]:

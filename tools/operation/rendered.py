@@ -38,7 +38,7 @@ def apart(run: Run) -> Iterator[Finding]:
     shown: dict[str, dict[str, Evidence]] = {"trained": {}, "served": {}}
     for artifact in [a for a in run.artifacts if SHOWS.search(a.name)][:FILES]:
         sides = [bool(TRAINED.search(artifact.name)), bool(SERVED.search(artifact.name))]
-        if sides.count(True) != 1 or artifact.kind in ("tokenizer", "script"):
+        if sides.count(True) != 1 or artifact.kind in ("tokenizer", "script", "log"):
             continue
         with suppress(TriageError, OSError):
             text = head(artifact.path, BYTES).decode("utf-8", "replace").replace("\\n", "\n")

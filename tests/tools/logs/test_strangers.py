@@ -207,7 +207,7 @@ def test_a_path_that_is_gone_while_a_checkpoint_is_written_or_cleaned_up_is_no_m
     for frame in ('"/home/me/io.py", line 40, in rotate_checkpoints', '"/home/me/io.py", line 9, in _delete_old_ckpts'):
         assert parts(frame, GONE) == {"file-missing", "exception-in-checkpoint-save"}
     assert parts('"/home/me/data.py", line 49, in __getitem__', GONE) == {"file-missing"}
-    assert parts('"/home/me/data.py", line 49, in load_ckpt', GONE) == {"file-missing"}
+    assert parts('"/home/me/data.py", line 49, in load_ckpt', GONE) == {"file-missing", "exception-in-checkpoint-load"}
 
 
 def test_a_frame_of_the_program_itself_or_an_error_that_names_the_failure_names_no_part():

@@ -100,8 +100,8 @@ def test_at_the_peak_of_the_load_the_load_is_not_excluded(tmp_path):
     assert "oom-off-peak" not in found
 
 
-def test_a_single_failure_that_a_server_survived_stays_a_note(tmp_path):
-    assert codes(tmp_path, server((200,), lambda i: 12 + i % 5))["cuda-oom"].severity == "S3"
+def test_a_single_failure_that_a_server_survived_cost_a_request(tmp_path):
+    assert codes(tmp_path, server((200,), lambda i: 12 + i % 5))["cuda-oom"].severity == "S2"
 
 
 def test_the_process_that_writes_the_error_is_not_another_one(tmp_path):

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from ...findings import Check, Evidence, Finding, Report, Severity, declare
+from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ...patterns import bounded
 from ...reading import head
-from ...run import Run
+from ...run import Artifact, Run
 
 CHECK = "what texts ask of the data"
 CODES = declare(
@@ -53,10 +54,17 @@ class Text(NamedTuple):
     lines: list[str]
 
 
+def _text(artifact: Artifact) -> Text | None:
+    with suppress(TriageError, OSError):
+        return Text(artifact.name, head(artifact.path, BYTES).decode("utf-8", "replace").split("\n"))
+    return None
+
+
 def check_corpora(run: Run) -> Report:
     """What the scripts and letters of a run name, in its other files."""
-    small = [a for a in run.artifacts if SMALL.search(a.name)][:FILES]
-    texts = [Text(a.name, head(a.path, BYTES).decode("utf-8", "replace").split("\n")) for a in small]
+    small = [a for a in run.artifacts if SMALL.search(a.name) and a.kind != "log"][:FILES]
+    asked = any(SCRIPT.search(a.name) or LETTER.search(a.name) for a in small)
+    texts = [t for a in small if asked and (t := _text(a)) is not None]
     scripts = [t for t in texts if SCRIPT.search(t.name) and TRAINS.search("\n".join(t.lines))]
     letters = [t for t in texts if LETTER.search(t.name) and _asks(t)]
     found = [*_tokenizers(scripts, texts), *_removals(letters, texts)]

@@ -29,7 +29,7 @@ ROWS = (
     Signature(
         "fused-attention-missing",
         S2,
-        r"(?i)flash.?att(entio)?n\w*.{0,40}(not (installed|available|found|supported)|unavailable|missing).{0,60}(fall\w*|using|use|default\w*|switch\w*).{0,30}(eager|naive|math|vanilla|slow|standard|torch)|fall\w* ?back to (the )?(eager|naive|math|vanilla)\b.{0,30}att",
+        r"(?i)flash.?att(entio)?n.{0,60}(not (installed|available|found|supported)|unavailable|missing).{0,60}(fall|us[ei]|default|switch).{0,40}(eager|naive|math|vanilla|slow|standard|torch)|fall\w* ?back to (the )?(eager|naive|math|vanilla)\b.{0,30}att",
         "attention runs without a fused kernel: the program says that none is there",
         "没有可用的融合注意力算子，程序退回到普通实现",
         (
