@@ -35,6 +35,7 @@ ESTABLISHED = [
     "data-mixture-drift",
     "data-path-missing",
     "data-schema-mismatch",
+    "data-takedown",
     "dataloader-bottleneck",
     "deepspeed-zero-misconfig",
     "dependency-conflict",
@@ -98,6 +99,7 @@ ESTABLISHED = [
     "slow-rollout",
     "stale-engine-weights",
     "synthetic-data-collapse",
+    "tokenizer-train-contamination",
     "toxic-data",
     "train-oom",
     "unstable-op",
@@ -118,13 +120,11 @@ SUPPORTED = [
     "knowledge-overinjection",
     "loss-nan",
     "nccl-hang",
-    "tokenizer-train-contamination",
 ]
 """What they support: an experiment or a person decides, or a rival rests on the same evidence."""
 OPEN = [
     "blame-code-first",
     "bug-report-checklist",
-    "data-takedown",
     "grad-clip-saturation",
     "loss-jitter-benign",
     "panic-tuning",
