@@ -260,11 +260,15 @@ def loss_computed_in_half(view: View) -> Iterator[Fault]:
 
 @rule("cast-to-half", "S2", "precision-overflow", "half float16",
       bad="""
+      import torch.nn as nn
+
       class Block(nn.Module):
           def forward(self, x):
               return self.down((self.gate(x).half() * self.up(x).half()).to(x.dtype))
       """,
       good="""
+      import torch.nn as nn
+
       class Block(nn.Module):
           def forward(self, x):
               return self.down((self.gate(x).float() * self.up(x).float()).to(x.dtype))
