@@ -111,9 +111,15 @@ def _answered(program: Program, node: ast.AST, statement: ast.AST) -> bool:
         n for s in (other if isinstance(other, list) else [other] if other is not None else []) for n in ast.walk(s)
     ]
     mine = node in inside
-    every = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and (
-        last(program.path(n.func)) in MAKES or ((f := program.function(n)) is not None and "new_group" in program.code(f, 20_000)))]  # fmt: skip
+    every = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and _makes(program, n)]
     return any((n in inside) is not mine for n in every)
+
+
+def _makes(program: Program, call: ast.Call) -> bool:
+    """Whether a call makes a group, or is of a function of this file that does."""
+    function = program.function(call)
+    inner = [n for n in program.within(function) if isinstance(n, ast.Call)] if function is not None else []
+    return any(last(program.path(n.func)) in MAKES for n in (call, *inner))
 
 
 def _apart(program: Program, test: ast.expr) -> bool:
