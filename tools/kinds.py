@@ -114,7 +114,7 @@ _TEXT_OF_CLASS = re.compile(
     rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
     rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"
 )
-_CLASS_COLUMN = re.compile(
+_CLASS_COLUMN = re.compile(  # of a data set of texts and their classes
     rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
 )
 _TEXT_COLUMN = re.compile(
@@ -168,7 +168,7 @@ _SAID_OF_MANY = bounded(
     rb"|^[A-Za-z_][\w.-]{0,60}:[ ][^\n]{0,80}\S\s?(?:->|\xe2\x86\x92)\s?\S"
 )
 """One name before line after line, or `key: old -> new`: no settings, though colons stand there."""
-_DRAWN = bounded(
+_DRAWN = bounded(  # Prometheus text, and columns under a row of dashes
     rb"(?m)\A(?:[^\n]{0,200}\n){0,2}\# (?:TYPE|HELP) \w|\A(?:[^\n]{0,200}\n){0,3}[ ]{0,8}-{3,60}(?:[ ]{1,8}-{3,60}){2,40}[ ]{0,8}\r?$"
 )
 _PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")

@@ -6,7 +6,7 @@ Copies of one file answer alike too, and are duplicates: here the answers must d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 from .records.blocks import blocks
 from .records.record import Part
@@ -21,6 +21,8 @@ FILES, RECORDS = 12, 5000
 
 def answer_the_same(files: Sequence[tuple[str, Sequence[Part]]]) -> set[str]:
     """The names of those files that ask what another one asks and answer it otherwise."""
+    if len(files) < 2:
+        return set()
     asked = {name: found for name, parts in files[:FILES] if len(found := _answers(parts)) >= LEAST}
     out: set[str] = set()
     for (one, mine), (other, theirs) in combinations(asked.items(), 2):
@@ -34,16 +36,9 @@ def answer_the_same(files: Sequence[tuple[str, Sequence[Part]]]) -> set[str]:
 
 def _answers(parts: Sequence[Part]) -> dict[int, int]:
     """Hash of each question -> hash of its answer; empty where questions come back within the file."""
-    out: dict[int, int] = {}
-    count = 0
-    for part in parts:
-        for block in blocks(part):
-            for record in block.records:
-                seen = view(record.value)
-                if not (seen.prompt and seen.response):
-                    return {}
-                count += 1
-                out[hash(seen.prompt)] = hash(seen.response)
-                if count >= RECORDS:
-                    break
-    return out if len(out) >= SHARED * count else {}
+    records = (record for part in parts for block in blocks(part) for record in block.records)
+    seen = [view(record.value) for record in islice(records, RECORDS)]
+    if not all(one.prompt and one.response for one in seen):
+        return {}
+    out = {hash(one.prompt): hash(one.response) for one in seen}
+    return out if len(out) >= SHARED * len(seen) else {}

@@ -71,7 +71,7 @@ def in_formats(tables: Sequence[Table]) -> Iterator[Finding]:
 def across(tables: Sequence[Table]) -> Iterator[Finding]:
     """Scores of one model in two formats, task by task, in whatever files they stand: tasks that one of them loses."""
     models: dict[str, dict[str, list[Scored]]] = {}
-    for row in scored_rows(tables):
+    for row in scored_rows([t for t in tables if len(t) <= MOST_ROWS]):
         said = FULL.search(row.model) or REDUCED.search(row.model)
         if said and row.task and not row.item and row.step is None:
             stem = plain(row.model.replace(said[0], " ")).strip("_ ")
