@@ -110,7 +110,11 @@ def coverage(
         c.name.removeprefix("metrics in "): c.why for r in reports for c in r.checks if c.result == "not-applicable"
     }
     cited = {e.file for r in reports for f in r.findings for e in f.evidence}
-    nothing = {file: why for file, why in nothing.items() if file not in cited}
+    cut = {
+        c.name.removeprefix("read ").removesuffix(" to its end"): c.why
+        for r in reports for c in r.checks if c.result == "failed" and c.name.endswith(" to its end")
+    }  # fmt: skip
+    nothing = {file: cut.get(file, why) for file, why in nothing.items() if file not in cited}
     judged = frozenset(name for r in reports if r.tool == "code" for name in r.summary.get("judged", ()))
     account = _Account(points, settings, nothing, accounts, judged)
     found = [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown) if s.folder is None]

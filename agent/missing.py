@@ -20,7 +20,7 @@ from ..tools.logs.detectors.robust import finite, mann_kendall
 from ..tools.logs.plan import PLANNED
 from ..tools.metrics import held_out, named
 from ..tools.patterns import bounded
-from ..tools.phrase import phrases, pick
+from ..tools.phrase import in_chinese, phrases, pick
 from ..tools.series import Series
 from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
@@ -142,7 +142,7 @@ def _file(c: Covered) -> Missing:
     why, file = clean(c.why, 120).rstrip("."), clean(c.file, 80)
     known = why and why != "no reader knows this kind of file"
     said = SAID["file" if known else "plain"]
-    return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=why), c.file)
+    return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=in_chinese(why)), c.file)
 
 
 def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:

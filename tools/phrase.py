@@ -72,6 +72,8 @@ _REASONS = (
     ("is empty, or packed data that breaks off before its first block", "是空文件，或压缩数据在第一块之前就中断"),
     ("holds only NUL bytes (an interrupted write or a full disk)", "只有 NUL 字节（写入中断或磁盘已满）"),
     ("is binary, not the text that its name promises", "是二进制文件，与文件名所示的文本不符"),
+    ("no line in a known metric format", "没有已知格式的指标行"),
+    ("the file ends in the middle of its JSON (a save that was cut off?)", "文件在 JSON 中间结束（保存被中断？）"),
     ("no reader knows this kind of file", "没有读取器认识这种文件"),
     ("is a link out of the run; name its target directly if you want it read",
      "是指向运行目录之外的链接；需要读取请直接指定目标"),

@@ -242,3 +242,10 @@ def test_what_stands_beside_the_weights_of_any_model_is_about_nothing(tmp_path):
     found = asked(tmp_path, "the loss went up and never came back", **model)
     assert found.diagnosis.state == "inconclusive"
     assert "lead-subject" not in {f.code for f in found.diagnosis.findings}
+
+
+def test_why_a_file_was_not_read_is_exact_and_said_in_the_language_of_the_question(tmp_path):
+    more = {"metrics.jsonl": b"\0\1\2\xff binary" * 90, "trainer_state.json": '{"log_history": [1, 2'}
+    said = " ".join(asked(tmp_path, "训练正常吗？", **more).diagnosis.missing[i].zh for i in (0, 1))
+    assert "是二进制文件" in said
+    assert "文件在 JSON 中间结束" in said
