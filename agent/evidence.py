@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..tools.discover import discover
-from ..tools.findings import Check, Finding, Report, TriageError
+from ..tools.findings import Check, Finding, Report, TriageError, account
 from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
 from ..tools.reading import Chunk
@@ -185,7 +185,7 @@ def look(
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken or _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log, *([opened.report] if opened else ())]
-        for name, tool in _others(run, (settings, setting_checks)).items():
+        for name, tool in _others(run, (settings, (*account(setting_checks), *setting_checks))).items():
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         reports.append(_try("named", lambda: look_up(run, log.findings)))

@@ -7,7 +7,8 @@ from "did not look"), and a summary of numbers. The JSON form is the public cont
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -151,6 +152,10 @@ RECORDS_READ = "records read"
 """Begins the name of the check that fails where input was not read: then "nothing found" means nothing."""
 EVIDENCE_READ = "evidence read"
 """The check that fails where a file that could show a fault was not read to its end: no run is healthy then."""
+_FILE = re.compile(r"(?:read|metrics in|signatures in) (.*?)(?: to its end)?")
+"""The file in the name of a check."""
+NAMED = 5
+"""Files that the check of what was not read names."""
 CheckResult = Literal["found", "clear", "too-short", "not-applicable", "failed"]
 
 
@@ -198,6 +203,16 @@ class Report:
             "checks": [c.as_json(lang) for c in self.checks],
             "summary": json_ready(self.summary),
         }
+
+
+def account(checks: Iterable[Check]) -> Iterator[Check]:
+    """The one check that says that not all was read: then "nothing found" means little."""
+    names = (_FILE.fullmatch(c.name) for c in checks if c.result == "failed")
+    lost = list(dict.fromkeys(found[1] for found in names if found))
+    if lost:
+        named = ", ".join(lost[:NAMED]) + (f" and {len(lost) - NAMED} more" if lost[NAMED:] else "")
+        zh = f"{len(lost)} 个文件没有读到，或没有读完：{'、'.join(lost[:NAMED])}"
+        yield Check(EVIDENCE_READ, "failed", f"not read, or not to the end: {named}", zh)
 
 
 def merge(tool: str, reports: Iterable[Report]) -> Report:

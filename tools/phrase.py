@@ -143,6 +143,9 @@ _REASONS = (
 # Names of checks --------------------------------------------------------------------------------------
 
 _NAMES = (
+    ("evidence read", "读取证据"),
+    ("records read of the {}", "读取的记录（{0}）"),
+    ("records read", "读取的记录"),
     ("read {} to its end", "把 {0} 读到末尾"),
     ("read the rest of {}", "读取 {0} 的其余部分"),
     ("read {}", "读取 {0}"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
+from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, account, clean, declare
 from ..keeping import reason, whole
 from ..phrase import LOG, Phrase, counted
 from ..reading import head
@@ -125,7 +125,7 @@ def scan(
     """
     read = read or read_run(run)
     table, texts = read.table, read.texts
-    account = tuple(wholeness.account((*run.lost(), *read.checks, *read.broken)))
+    lost = tuple(account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
@@ -140,7 +140,7 @@ def scan(
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
     short = _short(table, texts, plan, findings)
     fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)
-    fine = _in_part(fine) if fine and account else fine
+    fine = _in_part(fine) if fine and lost else fine
     findings += filter(None, [fine, short])
     ends = (Check(PLANNED, "found" if short else "clear"),) if short or plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
@@ -152,7 +152,7 @@ def scan(
             *read.checks,
             *detector_checks,
             *read.broken,
-            *account,
+            *lost,
             _signature_check(texts, matched),
             looked_up,
             *ends,

@@ -7,15 +7,13 @@ Lines of text are whole as far as they go: their readers say what they could not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..data.records.plain import JSON_BYTES
-from ..findings import EVIDENCE_READ, Check, TriageError
+from ..findings import Check, TriageError
 from ..reading import head, is_binary, parse_json
 from ..run import Artifact, Run
 
-NAMED = 5
 """Files that the account names; each has a check of its own."""
 TEXT = (".json", ".txt", ".log", ".out")
 """Ends of names that promise text."""
@@ -30,24 +28,12 @@ CUT: Why = (
 UNLIKE: Why = ("is binary, not the text that its name promises", "是二进制文件，不是文件名所说的文本")
 _RECORDER = re.compile(r"^(?:nccl_trace|fr_trace|flight_?recorder)|\.json$", re.IGNORECASE)
 """Dumps that are JSON or a pickle; of others, stacks in text are told by nothing."""
-_FILE = re.compile(r"(?:read|metrics in|signatures in) (.*?)(?: to its end)?")
-"""The file in the name of a check."""
 
 
 def broken(run: Run) -> tuple[Check, ...]:
     """A failed check for each metric file, result or dump that is not whole."""
     faults = ((a, fault(a)) for a in run.of("metrics", "eval", "stack") if a.path.is_file())
     return tuple(Check(f"read {a.name} to its end", "failed", *why) for a, why in faults if why)
-
-
-def account(checks: Iterable[Check]) -> Iterator[Check]:
-    """The one check that says of a whole run that not all was read: then "nothing found" means little."""
-    names = (_FILE.fullmatch(c.name) for c in checks if c.result == "failed")
-    lost = list(dict.fromkeys(found[1] for found in names if found))
-    if lost:
-        named = ", ".join(lost[:NAMED]) + (f" and {len(lost) - NAMED} more" if lost[NAMED:] else "")
-        zh = f"{len(lost)} 个文件没有读到，或没有读完：{'、'.join(lost[:NAMED])}"
-        yield Check(EVIDENCE_READ, "failed", f"not read, or not to the end: {named}", zh)
 
 
 def fault(artifact: Artifact) -> Why | None:

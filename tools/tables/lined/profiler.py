@@ -9,7 +9,7 @@ from ...patterns import bounded
 from ...reading import Line
 from ..raw import Raw, Records
 
-HEAD = re.compile(r"^\s{0,8}Name\s\s[^\n]{0,400}(?:CPU|CUDA)")
+HEAD = re.compile(r"^[ ]{0,200}Name\s\s[^\n]{0,400}(?:CPU|CUDA)")
 CELLS = re.compile(r"\s{2,}")
 TIME = bounded(r"^(\d{1,12}(?:\.\d{1,9})?)(ns|us|μs|ms|s)$")
 SECONDS = {"ns": 1e-9, "us": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0}
