@@ -35,8 +35,8 @@ FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
 ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
-FAR_APART = 1.5
-"""Times by which one side of a grouping takes longer, from which on a run is not called healthy. Own judgement."""
+APART = ("group-differs", "rates-differ", "outcome-follows-column")
+"""Findings that parts of a run differ: where nobody says why, no curve beside them makes it healthy."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
 MOVES = 3.0
@@ -277,23 +277,14 @@ _REWARD = bounded(
 
 
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
-    """The signs of failures that are more than notes, and every such finding where the run is judged by few points:
-    somebody has to say what they mean."""
+    """What somebody has to say the meaning of: signs of failures that are more than notes, every such finding where the
+    run is judged by few points, and parts of the run that differ."""
     few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
         shown = f.severity in SHOWN and (few or (f.code.startswith(SIGN) and STANDING not in f.data))
-        if shown or f.code == ENDED or _apart(f):
+        if shown or f.code in (ENDED, *APART):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
-
-
-def _apart(f: Finding) -> bool:
-    """Whether groups lie far apart in a measure of which one side is worse, and nobody says why."""
-    metric = VOCABULARY.get(str(f.data.get("metric")))
-    value, others = f.data.get("value"), f.data.get("others")
-    if f.code != "group-differs" or metric is None or not metric.better or not value or not others:
-        return False
-    return metric.unit == "s" and max(value / others, others / value) >= FAR_APART
 
 
 def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:

@@ -45,6 +45,10 @@ MEANS = 0.35
 """Least score at which the index takes a statement for an entry. Statements are terser than questions."""
 ENDED = 0.25
 """What more the message of an exception scores that the run ended with: it is about the trouble, whatever it says."""
+ORDERS = 0.03
+"""What a statement's score weighs where causes are put in order. In 89 folders of strangers the words of all files
+together had the cause first in 49, with statements at their full weight in 41: they are shown, and order little. The
+message of an exception that ended the run keeps its weight."""
 LISTED = 0.6
 """Sum of the scores of an entry's leads, the best of each file, from which on it is listed."""
 MOST = 4
@@ -66,14 +70,19 @@ UNSPECIFIC = 3
 def possible(told: Iterable[Told], books: Index) -> Leads:
     """The entries that statements lead to, each with its leads, best first."""
     found: dict[str, list[tuple[float, Finding]]] = defaultdict(list)
+    told = tuple(told)
     for one in told:
         for entry, score in _means(one, books):
             if entry.kind == "failure" or entry.id in one.entries:
                 found[entry.id].append((score, one.finding))
-    leads = {id: _distinct(some) for id, some in found.items()}
-    sums = {id: _sum(some) for id, some in leads.items()}
-    best = sorted((id for id, total in sums.items() if total >= LISTED), key=lambda id: -sums[id])[:MOST]
-    return {id: tuple(leads[id][:SHOWN]) for id in best}
+    ended = {id(one.finding) for one in told if one.ended}
+    leads = {entry: _distinct(some) for entry, some in found.items()}
+    sums = {entry: _sum(some) for entry, some in leads.items()}
+    best = sorted((entry for entry, total in sums.items() if total >= LISTED), key=lambda entry: -sums[entry])[:MOST]
+    return {
+        entry: tuple((score if id(f) in ended else ORDERS * score, f) for score, f in leads[entry][:SHOWN])
+        for entry in best
+    }
 
 
 def survived(found: Iterable[Finding], books: Index) -> Leads:

@@ -37,7 +37,7 @@ OF_A_MODEL = re.compile(r"^(?:generation_)?config\.json$")
 """Files beside the weights of any model, which say what it is and nothing of the run; tokenizers too."""
 SAYING = 12
 """Different words of all files from which on they are about something."""
-LEAST = 0.05
+LEAST = 0.02
 """Probability from which on the folder is said to be about an entry."""
 MOST = 3
 """Entries that it is said to be about."""
@@ -100,8 +100,9 @@ class Subject:
     @cached_property
     def leads(self) -> dict[str, tuple[tuple[float, Finding], ...]]:
         """The entries that the files are about most, each with its score and a note of the lines that say it."""
-        likely = sorted((id for id in self.share if self.share[id] >= LEAST), key=lambda id: -self.share[id])[:MOST]
-        found = {id: self._telling(id) for id in likely if id in self.runbook.entries}
+        about = (id for id in sorted(self.share, key=lambda id: -self.share[id]) if self.share[id] >= LEAST)
+        failures = (id for id in about if (e := self.runbook.get(id)) and e.kind == "failure")
+        found = {id: self._telling(id) for id in islice(failures, MOST)}
         return {
             id: ((SCORE * self.share[id], self._note(id, lines)), *((0.0, f) for f in self._measured(id)))
             for id, lines in found.items()

@@ -35,7 +35,10 @@ class Kind(NamedTuple):
 
 
 _END = r"(?:_|$)"
-_TIMES = rf"(?:^|_)(?:latency|latencies|ttft|tpot|itl|response_time|ms_per_token|p(?:50|90|95|99)){_END}|延迟|时延"
+_P, _UNIT = "p(?:50|90|95|99)", "(?:ms|us|s|secs?|seconds?|time|req(?:uests?)?|e2e)"
+_TIMES = (rf"(?:^|_)(?:latency|latencies|ttft|tpot|itl|response_time|ms_per_token|{_P}_{_UNIT}|{_UNIT}_{_P}){_END}"
+          rf"|^{_P}$|延迟|时延")  # fmt: skip
+"""A quantile of which nothing says that it is of a time may be of anything."""
 _NO_TIME = (r"std|stdev|count|target|limit|min_|diff|gap|prob|loss|norm|(?<!per_)tokens?(?:_|$)|len(?:gth)?|util|mem"
             r"|size|score|reward|ratio|acc(?:_|$)|share|pct|percent|长度|利用|显存|占比")  # fmt: skip
 """What a quantile may be of beside a time."""
