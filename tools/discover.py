@@ -221,7 +221,8 @@ class _Walk:
         try:
             info = path.resolve(strict=True).stat()
         except (OSError, RuntimeError) as error:
-            self.skip(path, f"cannot be followed: {getattr(error, 'strerror', None) or 'a loop of links'}")
+            why = f"cannot be followed: {getattr(error, 'strerror', None) or 'a loop of links'}"
+            self.skip(path, why, wanted(path.name))
             return
         if (known := self.seen.get(_inode(info))) is not None:
             self.unknown.append((path, f"a link to {self.name(known) if known != self.root else 'the run itself'}"))
@@ -240,7 +241,8 @@ class _Walk:
                 return ""
             info = real.stat()
         except (OSError, RuntimeError) as error:
-            self.skip(path, f"cannot be followed: {getattr(error, 'strerror', None) or 'a loop of links'}")
+            why = f"cannot be followed: {getattr(error, 'strerror', None) or 'a loop of links'}"
+            self.skip(path, why, wanted(path.name))
             return ""
         if real is not path and not follow:
             self.links.append(path)
