@@ -67,8 +67,7 @@ def alias(value: ast.expr, program: Program) -> ast.expr | None:
             break
     if isinstance(value, ast.Call) and (function := program.function(value)) is not None:
         given = dict(passed(function, value))
-        returned = [n.value for n in program.within(function) if isinstance(n, ast.Return)]
-        names = {key(r) for r in returned if r is not None}
+        names = {key(r) for r in program.ends(value)}
         changed = any(key(t) in names for n in program.within(function) if isinstance(n, ast.Assign) for t in n.targets)
         if len(names) == 1 and not changed and (same := given.get(next(iter(names)))) is not None:
             value = same
