@@ -170,7 +170,7 @@ def written(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
         if found is not None and found.how == "parameter" and calls:
             pairs = passed(found.node, calls[-1]) if program.function(calls[-1]) is found.node else ()
             if (value := next((v for own, v in pairs if own == key(expr)), None)) is not None:
-                return written(program, value, calls[:-1], deep - 1)
+                return written(program, value, calls[:-1], deep)
     if isinstance(expr, ast.Attribute):
         return f"{written(program, expr.value, calls, deep)}.{expr.attr}"
     if isinstance(expr, (ast.Name, ast.Constant)):

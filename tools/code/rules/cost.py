@@ -53,13 +53,13 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
                         "每一步都把张量读回主机：GPU 每次都要等待", severity=_weight(view, pace, event, event in heavy))  # fmt: skip
         if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
-                        f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
+                        f"每一步都从设备读回 {len(plain)} 个值", severity="S2" if len(plain) > 2 and _trains(pace) and _gpu(view) else "")  # fmt: skip
 
 
 def _weight(view: View, pace: Pace, event: Event, whole: bool) -> str:
     """How much a read costs: a whole output, or one wait for each parameter, is much in a training, whatever the model."""
     program = view.program
-    trains = pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
+    trains = _trains(pace)
     around = list(program.up(event.node))
     iters = [i for a in around for i in (getattr(a, "iter", None), *(g.iter for g in getattr(a, "generators", ())))]
     return (
@@ -68,6 +68,10 @@ def _weight(view: View, pace: Pace, event: Event, whole: bool) -> str:
         or (trains and any(i is not None and "parameters" in source(program, i) for i in iters))
         else ""
     )
+
+
+def _trains(pace: Pace) -> bool:
+    return pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
 
 
 def _loss(view: View, pace: Pace, event: Event) -> bool:

@@ -15,6 +15,13 @@ from .apart.draws import drawn_alike
 from .look import EPOCH, TEST, _is_rank, always, inside, keyword, source
 from .rule import Fault, View, rule
 
+EQUAL = re.compile(
+    r"\.join\(\s{0,4}(\)|divide|enable|throw)|Join\(|// *\w{0,40}(world|size|w)\b|max_steps|range\(\w{0,40}steps"
+    r"|- len\(\w{1,40}\) %|islice\([^()]{1,80}(\([^()]{0,80}\))?[^(),]{0,40},\s{0,4}[\w.]{1,60}\)"
+)
+"""How ranks are given equal numbers, or do not wait for each other."""
+FILES = re.compile(r"file|path|shard|glob|listdir|iterdir|urls?\b|tars?\b|parquet|jsonl|\bparts?\b|csv", re.I)
+"""Words of what holds many samples, and not as many as the next."""
 TRAINED = re.compile(r"(^|_)train", re.I)
 SAMPLED = """
 sampler = DistributedSampler(dataset)
@@ -50,7 +57,7 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
     """
     program = view.program
     told = any(True for _ in program.find("set_epoch", "prepare", "setup_dataloaders")) or any(
-        f.endswith(".set_epoch") for f in program.fields)  # fmt: skip
+        f.endswith(".set_epoch") for f in program.fields) or _asked_by_name(program, "set_epoch")  # fmt: skip
     if told:
         return
     for call in program.find("DistributedSampler"):
@@ -74,6 +81,12 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
         )
         yield Fault(call, "the sampler is never told the epoch: every epoch has the same order",
                     "没有调用 set_epoch：每个 epoch 的顺序完全相同", fix, beside=(loops[0],))  # fmt: skip
+
+
+def _asked_by_name(program: Program, name: str) -> bool:
+    """Whether a method is taken by its written name: `getattr(x, "set_epoch", None)`, `methodcaller("set_epoch", 3)`."""
+    calls = program.find("getattr", "methodcaller")
+    return any(program.const(a) == name for c in calls for a in c.args[:2])
 
 
 def _hands_on(view: View, loop: ast.AST) -> bool:
@@ -291,21 +304,51 @@ def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
     Why: the rank with one batch more waits in its backward for those that have finished.
     """
     program = view.program
-    if not _in_step(view) or re.search(
-        r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps|- len\(\w{1,40}\) %",
-        program.text,
-    ):
+    if not _in_step(view) or EQUAL.search(program.text):
         return
-    for node in _dealt(program):
-        yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
-                    "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
-    for node in program.nodes:
-        cut = node.slice if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else None
-        if cut is None or cut.lower is None or cut.step is None:
-            continue
-        if _is_rank(program, cut.lower) or re.search("rank", key(cut.lower)) or _ranked(program, cut.lower):
+    cut = "drop_last" in program.text  # makes equal what differs by one row, not what differs by a file
+    for node in (*_dealt(program), *_shares(program)):
+        if not cut or FILES.search(program.code(node) + program.code(_held(program, node))):
             yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
                         "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
+
+
+def _held(program: Program, node: ast.expr) -> ast.expr:
+    """What is dealt out, as it was made."""
+    on = (
+        node.value
+        if isinstance(node, ast.Subscript)
+        else node.args[0]
+        if isinstance(node, ast.Call) and node.args
+        else node
+    )
+    made = program.origin(on)
+    if isinstance(made, ast.Call) and last(program.path(made.func)) in ("list", "sorted", "array_split") and made.args:
+        made = program.origin(made.args[0])
+    return made
+
+
+def _shares(program: Program) -> Iterator[ast.expr]:
+    """`rows[rank::world]`, `range(rank, n, world)`, `array_split(rows, world)[rank]`."""
+
+    def ranked(expr: ast.expr) -> bool:
+        return _is_rank(program, expr) or bool(re.search("rank", key(expr))) or _ranked(program, expr)
+
+    for node in program.each(ast.Subscript):
+        cut = node.slice
+        if isinstance(cut, ast.Slice):
+            if cut.lower is not None and cut.step is not None and ranked(cut.lower):
+                yield node
+        elif ranked(cut):
+            made = program.origin(node.value)
+            if isinstance(made, ast.Call) and last(program.path(made.func)) == "array_split":
+                yield node
+    for call in program.find("range"):
+        if len(call.args) == 3 and ranked(call.args[0]) and not isinstance(program.const(call.args[2]), int):
+            yield call
+    for call in program.find("islice"):
+        if len(call.args) == 4 and ranked(call.args[1]) and program.const(call.args[2]) is None and key(call.args[3]):
+            yield call
 
 
 def _in_step(view: View) -> bool:

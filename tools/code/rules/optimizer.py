@@ -210,7 +210,7 @@ def _length(view: View, name: str) -> str:
         value = named.value if named else (call.args[-1] if call.args and len(call.args) > 1 else None)
         if value is None:
             continue
-        said = {last(key(n)) for n in view.program.traced(value, 2)} - {""}
+        said = {last(key(n)) for n in _arithmetic(view.program, value)} - {""}
         lengths = any(
             isinstance(n, ast.Call) and last(view.program.path(n.func)) == "len" for n in view.program.traced(value, 2)
         )

@@ -62,7 +62,8 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
         words = " ".join(str(n.value) for n, _, _ in made_of(program, saved.path) if isinstance(n, ast.Constant))
         if re.search(r"best|final", words + program.code(saved.path)):
             continue
-        resumed = any(same_place(program, saved.path, r) for r in read) and len(saved.fields) > 1
+        several = len(saved.fields) > 1 or any(isinstance(v, ast.DictComp) for v in saved.fields.values())
+        resumed = any(same_place(program, saved.path, r) for r in read) and several
         yield Fault(saved.call, "the only checkpoint is written over in place: a killed job leaves none",
                     "原地覆盖唯一的检查点：写到一半被杀就什么都不剩", severity="S2" if resumed else "")  # fmt: skip
 

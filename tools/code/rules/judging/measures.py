@@ -16,6 +16,13 @@ from ..rule import Fault, View
 CHAT = re.compile(r"^[\w./-]+-(Instruct|Chat|it|instruct|chat|sft|dpo|zephyr)(-[\w.]+)?$|/zephyr-")
 STRONG = frozenset(("lower", "casefold", "upper", "normalize", "normalize_answer", "translate"))
 """What makes two texts alike that were not."""
+EACH = (ast.SetComp, ast.ListComp, ast.GeneratorExp)
+BARE = frozenset((
+    "strip", "zip", "get", "rstrip", "lstrip", "enumerate", "generate", "decode", "batch_decode", "list", "tqdm", "map", "loads",
+    "load", "open", "items", "values", "keys", "readlines", "splitlines", "read_text", "read", "load_dataset", "DictReader", "str",
+    "dict", "tuple", "select", "argv",
+))  # fmt: skip
+"""Calls behind which a text is what it was in the data."""
 GUESS = re.compile(r"pred|out|gen|resp|answer|completion|result|guess|hyp|reply|cand", re.I)
 GOLD = re.compile(r"gold|ref|target|answer|label|expected|truth|solution", re.I)
 ALIKE = re.compile(r"norm|per_token|length|lower|strip|clean|strict|case|template|shots|punct", re.I)
@@ -85,11 +92,12 @@ def halves(view: View) -> Iterator[Fault]:
     """Answers and references of which one side alone is made alike: by a function, in a list, in words."""
     program = view.program
     for node in program.each(ast.Compare):
-        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
-            continue
         sides = (node.left, node.comparators[0])
+        among = isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(program.origin(sides[1]), EACH)
+        if len(node.ops) != 1 or not (among or isinstance(node.ops[0], (ast.Eq, ast.NotEq))):
+            continue
         if any(isinstance(s, ast.Constant) for s in sides) or not all(
-            isinstance(s, (ast.Name, ast.Call, ast.Subscript)) for s in sides
+            isinstance(s, (ast.Name, ast.Call, ast.Subscript, *(EACH if among else ()))) for s in sides
         ):
             continue
         words = [_words(program, s) for s in sides]
@@ -121,20 +129,7 @@ def _words(program: Program, expr: ast.expr) -> str:
 def _cleaned(program: Program, expr: ast.expr) -> bool:
     """Whether a value is a text of data: a field or a part of a list, blanks cut off at most."""
     calls = [n for n, _, _ in made_of(program, expr, (), 4) if isinstance(n, ast.Call)]
-    plain = (
-        "strip",
-        "zip",
-        "get",
-        "rstrip",
-        "lstrip",
-        "enumerate",
-        "generate",
-        "decode",
-        "batch_decode",
-        "list",
-        "tqdm",
-    )
-    return all(last(program.path(c.func)) in plain for c in calls)
+    return all(last(program.path(c.func)) in BARE or program.function(c) is not None for c in calls)
 
 
 def _seen(program: Program, expr: ast.expr) -> bool:

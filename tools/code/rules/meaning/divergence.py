@@ -17,7 +17,11 @@ from ..memory import base
 from ..preference import KL, KL_SCALE, core
 from ..rule import Fault, View, rule
 
-REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b", re.I)
+REF = re.compile(
+    r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b|(^|_|\b)(anchor|frozen|prior|sft)(_|\b|$)"
+    r"|(^|_|\b)(init(ial)?|base|orig(inal)?)_?(model|policy|log_?p|lp)|log_?p(rob)?s?_(init(ial)?|base|orig(inal)?)\b",
+    re.I,
+)
 LOGP = re.compile(r"log_?p|log_softmax|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
 KEEPS = ("mean", "sum", "masked_mean", "clamp", "detach", "float", "to", "unsqueeze", "squeeze", "stack", "view", "cpu")
 """Calls behind which a sum keeps its sign."""
@@ -26,7 +30,7 @@ MASK = re.compile(r"mask|attn|valid|keep", re.I)
 CURVED = ("exp", "expm1", "pow", "square", "abs")
 
 
-@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref exp(",
+@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref exp( anchor logp",
       bad="""
       for batch in loader:
           pg_loss, kl = step(policy, ref_model, batch)
