@@ -309,7 +309,7 @@ def given_back(program: Program, function: Function, call: ast.Call) -> list[ast
         if not isinstance(expr, ast.Name):
             return expr.value if isinstance(expr, ast.Constant) else UNKNOWN
         own = told.get(expr.id) or default(function, expr.id)
-        written = len(program.bound[function].get(expr.id, ())) == 1
+        written = len(program.bound.get(function, {}).get(expr.id, ())) == 1
         return own.value if isinstance(own, ast.Constant) and written else UNKNOWN
 
     def taken(test: ast.expr) -> bool | None:

@@ -66,6 +66,7 @@ def _weight(view: View, pace: Pace, event: Event, whole: bool) -> str:
         "S2"
         if (trains and (whole and _gpu(view)))
         or (trains and any(i is not None and "parameters" in source(program, i) for i in iters))
+        or (trains and sum("range(" in source(program, i) for i in iterated(view, event.node, pace.node)) > 1)
         else ""
     )
 

@@ -111,7 +111,7 @@ def told_alike(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         function = program.scope(training.node)
         flags = {key(f) for b in training.of("backward") for t, on in b.guards if on and (f := _flag(t)) is not None}
-        own = [n for n in flags if any(b.how == "parameter" for b in program.bound[function].get(n, ()))]
+        own = [n for n in flags if any(b.how == "parameter" for b in program.bound.get(function, {}).get(n, ()))]
         calls = program.callers(function) if own and isinstance(function, FUNCTIONS) else []
         told = {on for c in calls for n in own if (on := _told(program, function, c, n)) is not None}
         runs = [n for n in program.within(training.node) if isinstance(n, ast.Call) and view.roles.of(n.func) == "model"

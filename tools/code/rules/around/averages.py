@@ -165,10 +165,35 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
             built = re.search(
                 r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path
             ) or (last(path) in view.roles.modules and re.search(r"Dropout|BatchNorm|dropout", program.text))
-            if path and built and not _settled(view, name):
+            carried = _carried_along(view, event.node, name) or (path and _loaded_as_trained(view, name, path))
+            if ((path and built) or carried) and not _settled(view, name):
                 yield Fault(event.node, f"`{name}` gives targets in training mode", f"`{name}` 在训练模式下给出目标",
                             beside=(origin,) if origin is not None else ())  # fmt: skip
                 return
+
+
+def _carried_along(view: View, call: ast.AST, name: str) -> bool:
+    """Whether a model is a part of a module that is put into training mode as a whole, and takes its parts along."""
+    program = view.program
+    owner = next((n for n in program.up(call) if isinstance(n, ast.ClassDef)), None)
+    if (
+        owner is None
+        or owner.name not in view.roles.modules
+        or not name.startswith("self.")
+        or program.method(owner, "train")
+    ):
+        return False
+    whole = (
+        c for c in program.find("train") if not c.args and (on := receiver(c)) is not None and program.kind(on) is owner
+    )
+    return any(True for _ in whole) and f"{name} = [" not in program.text
+
+
+def _loaded_as_trained(view: View, name: str, path: str) -> bool:
+    """Whether a model made by its class is given the weights of one that was trained: classes are made in training mode."""
+    program = view.program
+    loads = (key(receiver(c)) for c in program.find("load_state_dict"))
+    return bool(re.fullmatch(r"[A-Z]\w{0,60}", last(path))) and any(last(k) == last(name) for k in loads)
 
 
 def _loaded(view: View, expr: ast.expr) -> ast.Call | None:

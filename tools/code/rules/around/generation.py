@@ -272,7 +272,7 @@ def _judged(view: View, statement: ast.stmt, name: str) -> bool:
     for node in program.within(program.scope(statement)):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and _one_of(program, node.left, name):
             return True
-        if isinstance(node, ast.Call) and any(key(a) == name for a in node.args):
+        if isinstance(node, ast.Call) and any(key(a) == name or _one_of(program, a, name) for a in node.args):
             function = program.function(node)
             inner = program.code(function, 4000) if function is not None else ""
             if JUDGES.search(last(program.path(node.func))) and not re.search(

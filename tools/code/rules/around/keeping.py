@@ -62,7 +62,8 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
                 kept = re.search(
                     r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I
                 ) or _if_better(program, binding.node)
-                if live and kept and isinstance(value, ast.Call) and _model(view, value) and _restored(program, name, value):  # fmt: skip
+                if live and kept and isinstance(value, ast.Call) and _model(view, value) and (
+                    _restored(program, name, value) or _kept_for_later(program, name, binding.node)):  # fmt: skip
                     yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
                                 (instead(value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
 
@@ -92,6 +93,29 @@ def _restored(program: Program, name: str, value: ast.Call) -> bool:
             return not re.search(
                 rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value)
             )
+    return False
+
+
+def _kept_for_later(program: Program, name: str, node: ast.AST) -> bool:
+    """Whether what a name holds is written or given back once the loop is over in which it was kept."""
+    loops = program.loops(node)
+    if not loops or re.search(
+        rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, node)
+    ):
+        return False
+    end = getattr(loops[-1], "end_lineno", 0) or 0
+    uses = [
+        n for n in program.within(program.scope(node)) if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name
+    ]
+    later = [n for n in uses if isinstance(n.ctx, ast.Load) and n.lineno > end]
+    for use in later:
+        for above in program.up(use):
+            if isinstance(above, ast.Return) or (
+                isinstance(above, ast.Call) and last(program.path(above.func)) in ("save", "save_file", "dump")
+            ):
+                return True
+            if isinstance(above, ast.stmt):
+                break
     return False
 
 

@@ -64,7 +64,7 @@ def _of_an_epoch(view: View) -> Iterator[tuple[str, ast.Call]]:
         scope = program.scope(training.node)
         if not training.whole or not isinstance(scope, FUNCTIONS):
             continue
-        for name, bindings in program.bound[scope].items():
+        for name, bindings in program.bound.get(scope, {}).items():
             made = bindings[0].value
             if (
                 len(bindings) != 1

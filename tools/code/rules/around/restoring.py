@@ -13,6 +13,7 @@ from ...flow import made_of
 from ...patch import after
 from ...program import Binding, Program, key, last, receiver
 from ...training import Training
+from ..apart.rotating import rotated_first
 from ..look import inside, source
 from ..rule import Fault, View, rule
 
@@ -20,7 +21,7 @@ KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_
         "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
 
 
-@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save dump(",
+@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save dump( rmtree unlink",
       bad="""
       for step, batch in enumerate(loader):
           loss = model(**batch).loss
@@ -49,6 +50,7 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _deleted_first(view)
+    yield from rotated_first(view)
     if re.search(
         r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\((self\.)?\w{0,40}(path|tmp|file|dst|target)|[\"']\.?(tmp|part)\b",
         program.text,

@@ -148,7 +148,11 @@ def _levels(program: Program, expr: ast.expr) -> tuple[list[float], list[float]]
     parts += [s for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Add, ast.Sub)) for s in (n.left, n.right)
               if not (s is n.right and isinstance(n.op, ast.Sub))]  # fmt: skip
     begun = [
-        b for s in scopes for n in names for b in program.bound[s].get(n, ()) if b.how == "assign" and b.part is None
+        b
+        for s in scopes
+        for n in names
+        for b in program.bound.get(s, {}).get(n, ())
+        if b.how == "assign" and b.part is None
     ]
     parts += [b.value for b in begun if b.value is not None and any(isinstance(p, ast.expr) for p in parts)]
     numbers = [v for p in parts if (v := _number(program, p)) is not None]

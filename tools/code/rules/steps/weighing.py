@@ -31,7 +31,7 @@ ANSWERS = re.compile(
 """Words of training on answers, whose lengths differ."""
 
 
-@rule("means-averaged-over-ranks", "S2", "eval-harness-drift", "all_reduce gather reduce",
+@rule("means-averaged-over-ranks", "S2", "eval-harness-drift", "all_reduce gather reduce reduction",
       bad="""
       import torch
       total, tokens = torch.zeros(()), torch.zeros(())
@@ -59,6 +59,7 @@ def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _batch_means(view)
+    yield from _own_tokens(view)
     reduced = {key(a) for c in collectives(view) for a in c.args[:1]} - {""}
     for call in _averages(view):
         made = program.origin(call.args[0])
@@ -104,6 +105,38 @@ def _batch_means(view: View) -> Iterator[Fault]:
             yield Fault(one, "means of batches count alike over all ranks, although their tokens differ in number: sum losses and tokens",
                         "各批次的均值被等权平均，而 token 数并不相同：应分别累加 loss 之和与 token 数", beside=(call,))  # fmt: skip
             return
+
+
+def _own_tokens(view: View) -> Iterator[Fault]:
+    """A sum over tokens that each rank divides by its own number of them, before a library averages the ranks."""
+    program = view.program
+    wrapped = any(True for _ in program.find("DistributedDataParallel", "DDP"))
+    for training in view.trainings if wrapped and "sum" in program.text else ():
+        calls = (last(program.path(e.node.func)) for e in training.of("call") if isinstance(e.node, ast.Call))
+        if any(c in ("all_reduce", "reduce", "all_gather", "gather") for c in calls):
+            continue
+        for event in (e for e in training.of("backward") if e.on is not None):
+            for node, _, _ in made_of(program, event.on, event.calls, 5):  # type: ignore[arg-type]
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _token_mean(program, node):
+                    yield Fault(node, "each rank divides by its own number of tokens, and the ranks then count alike: divide by the mean number over the ranks",
+                                "各 rank 除以自己的 token 数后再被等权平均：应除以所有 rank 的平均 token 数", beside=(event.node,))  # fmt: skip
+                    return
+
+
+def _token_mean(program: Program, node: ast.BinOp) -> bool:
+    """Whether a sum of losses is divided by how many labels are not ignored."""
+    summed = any(
+        isinstance(n, ast.Call) and program.const(argument(n, "reduction")) == "sum"
+        for n in program.traced(node.left, 3)
+    )
+    counts = program.code(node.right) + " ".join(
+        program.code(n) for n in program.traced(node.right, 3) if isinstance(n, ast.Call)
+    )
+    return (
+        summed
+        and bool(re.search(r"!=\s{0,3}-100|\.ne\(-100|!=\s{0,3}\w{0,20}ignore", counts, re.I))
+        and "sum" in counts
+    )
 
 
 def _mean_and_one(program: Program, value: ast.expr, raised: list[Binding]) -> bool:
