@@ -69,7 +69,7 @@ def _listed(program: Program, expr: ast.expr) -> bool:
     listed = any(isinstance(n, ast.Call) and last(program.path(n.func)) in LISTS for n in nodes)
     words = " ".join(str(n.value) for n in nodes if isinstance(n, ast.Constant)) + program.code(expr)
     cut = any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) for n in nodes)
-    chosen = any(isinstance(n, ast.Compare) for n in nodes) or "tmp" in words and "not" not in program.text
+    chosen = any(isinstance(n, ast.Compare) for n in nodes)
     return (
         listed and not cut and not chosen and bool(re.search(r"ckpt|check_?point|step|epoch|state|\.pt\b", words, re.I))
     )

@@ -190,7 +190,7 @@ def _carried_along(view: View, call: ast.AST, name: str) -> bool:
 
 
 def _loaded_as_trained(view: View, name: str, path: str) -> bool:
-    """Whether a model made by its class is given the weights of one that was trained: classes are made in training mode."""
+    """Whether a model made by its class, and so in training mode, is given the weights of one that was trained."""
     program = view.program
     loads = (key(receiver(c)) for c in program.find("load_state_dict"))
     return bool(re.fullmatch(r"[A-Z]\w{0,60}", last(path))) and any(last(k) == last(name) for k in loads)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import Program, key, last, receiver
+from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
 from .terms import criteria, last_layer, meaning
 from .ways import constructor, whole
@@ -47,6 +47,10 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
         if value is None or len(along) > 1 or (along and program.const(along[0]) not in (1, -1)):
             continue
         value = program.origin(value) if isinstance(value, ast.Name) else value
+        if not along and _ignores(program, value):
+            yield Fault(call, "the mean is over ignored positions too, whose loss is 0: divide the sum by how many are not ignored",
+                        "均值把被忽略的位置（其 loss 为 0）也算了进去：应除以未被忽略的个数")  # fmt: skip
+            continue
         for one, mask in _masked(program, value):
             word = key(_plain(program, mask))
             masked = (MASK.search(word) and not re.search(r"weight|scale|random|drop", word)) or _told(program, mask)
@@ -62,6 +66,19 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
                 yield Fault(call, "the mean is over masked positions too: divide the sum by the mask's sum",
                             "均值把被掩盖的位置也算了进去：应除以 mask 之和")  # fmt: skip
                 break
+
+
+def _ignores(program: Program, value: ast.expr) -> bool:
+    """Whether a value is a loss for each position, 0 where the label is ignored: as it was made, in its shape at most."""
+    while (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in ("view", "reshape", "float")
+    ):
+        value = program.origin(value.func.value)
+    if not isinstance(value, ast.Call) or last(program.path(value.func)) not in ("cross_entropy", "nll_loss"):
+        return False
+    return program.const(argument(value, "reduction")) == "none" and argument(value, "ignore_index") is not None
 
 
 def _masked(program: Program, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:

@@ -148,7 +148,8 @@ def schedule_of_another_optimizer(view: View) -> Iterator[Fault]:
         name, scope = key(made.args[0]), program.scope(made)
         anew = [b.value for b in program.bindings(made.args[0]) if isinstance(b.value, ast.Call) and b.part is None
                 and view.roles.of(b.value) == "optimizer" and last(program.path(b.value.func)) != "prepare"]  # fmt: skip
-        same = [c for c in anew if program.scope(c) is scope and program.guards(c) == program.guards(made)]
+        around = program.guards(made)
+        same = [c for c in anew if program.scope(c) is scope and all(g in program.guards(c) for g in around)]
         earlier = [c for c in same if c.lineno < made.lineno]
         later = [c for c in same if c.lineno > made.lineno and program.loops(c) == program.loops(made)]
         again = [

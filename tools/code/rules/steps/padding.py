@@ -118,8 +118,9 @@ def targets_padded(view: View) -> Iterator[Fault]:
               and (f := program.objects.target(given)) is not None}  # fmt: skip
     if len(makers) != 1:
         return
-    for call, _, labels in entropies(view):
-        taken = _taken_from(program, labels)
+    for call, logits, labels in entropies(view):
+        turned = isinstance(logits, ast.Call) and last(program.path(logits.func)) in ("transpose", "permute", "mT")
+        taken = _taken_from(program, labels, turned)
         for value in _part(program, next(iter(makers)), *taken) if taken is not None else ():
             if (fill := _fill(program, value)) is not None:
                 yield Fault(call, "targets are filled up, and the loss ignores nothing: padding is trained on",
@@ -127,9 +128,9 @@ def targets_padded(view: View) -> Iterator[Fault]:
                 break
 
 
-def _taken_from(program: Program, labels: ast.expr) -> tuple[int | None, str] | None:
+def _taken_from(program: Program, labels: ast.expr, sequence: bool = False) -> tuple[int | None, str] | None:
     """(which part, which key) of a batch that the targets of a sequence are; None where they are no sequence of a batch."""
-    sequence, word = False, ""
+    word = ""
     for _ in range(12):
         sequence = (
             sequence
