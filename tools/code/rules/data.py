@@ -218,7 +218,7 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
         value = argument(call, "shuffle")
         plain = argument(call, "sampler") is None and argument(call, "batch_sampler") is None
         sorted_ = value is None and _by_class(view.program, call)
-        if sorted_ and plain and name in used and not TEST.search(name):
+        if sorted_ and plain and name and name in used and not TEST.search(name):
             yield Fault(
                 call, "the training data lie class by class, and are not shuffled", "训练数据按类别排列且没有打乱"
             )

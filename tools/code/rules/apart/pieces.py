@@ -57,6 +57,8 @@ def unprepared(view: View, training: Training) -> Iterator[Fault]:
     """A schedule that is stepped under `accumulate` and was not prepared, so that it moves with each micro-batch."""
     program = view.program
     given = {last(key(a)) for c in program.find("prepare", "prepare_scheduler") for a in c.args}
+    given |= {last(key(n)) for c in program.find("prepare", "prepare_scheduler")
+              if isinstance(s := program.statement(c), ast.Assign) for n in ast.walk(s.targets[0])}  # fmt: skip
     many = [c for c in program.find("Accelerator") if (n := argument(c, "gradient_accumulation_steps")) is not None
             and program.const(n) != 1]  # fmt: skip
     for event in training.of("schedule") if many and given else ():

@@ -29,6 +29,7 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
     for call, what, low, high in (*_clips(program), *_helpers(program)):
         bounds = [program.const(b) if b is not None else None for b in (low, high)]
         about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
+        about += f" {source(program, program.origin(what))}" if what is not None else ""
         if what is None or not (
             re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I) or (ranked and _standardised(program, what))
         ):

@@ -252,17 +252,34 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
             statement, ast.AugAssign
         )
         return "loss" if told else ""
-    if _becomes_a_loss(program, statement, target):
+    if _becomes_a_loss(program, statement, target) and not _turned_later(program, statement, target):
         return "loss" if any(re.search(r"(^|_)(adv|ratio|surr|w)", w, re.I) for w in words) else ""
     minus = isinstance(top, ast.UnaryOp) and isinstance(top.op, ast.USub)
     if minus and any(re.search(r"(^|_)(obj|objective|surr|surrogate|gain)", w, re.I) for w in words):
         return "loss"  # what is to grow, turned round as a whole
+    if (
+        target
+        and _turned_later(program, statement, target)
+        and any(re.search(r"(^|_)(adv|ratio|surr|obj)", w, re.I) for w in words)
+    ):
+        return "reward"  # an objective, of which the loss is the negative
     preferred = re.search(r"sigmoid|softplus", program.text)
     if isinstance(statement, ast.Return):
         paid += f" {getattr(program.scope(statement), 'name', '')}"
     paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
                      and b.how == "for" and b.value is not None)  # fmt: skip
     return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""
+
+
+def _turned_later(program: Program, statement: ast.stmt, target: str) -> bool:
+    """Whether what is made of a sum next, or given back, is its negative."""
+    scope = program.scope(statement)
+    later = (
+        n for n in program.within(scope) if isinstance(n, (ast.Assign, ast.Return)) and n.lineno > statement.lineno
+    )
+    uses = [n.value for n in later if n.value is not None and target in {key(x) for x in ast.walk(n.value)}]
+    minus = [v for u in uses for v in ast.walk(u) if isinstance(v, ast.UnaryOp) and isinstance(v.op, ast.USub)]
+    return len(uses) == 1 and any(target in {key(x) for x in ast.walk(m)} for m in minus)
 
 
 def _becomes_a_loss(program: Program, statement: ast.stmt, target: str) -> bool:

@@ -347,7 +347,7 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
             for m in made
             if isinstance(m, ast.Call)
             for a in m.args
-            if re.search(r"(^|_)test(_|$)", last(key(a)))
+            if re.search(r"(^|_)test(_|$)", last(key(a))) or _beside_validation(program, node, key(a))
         ]
         best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)]
         saves = any(
@@ -356,6 +356,14 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
         )
         if scored and best and saves:
             yield Fault(test, f"the checkpoint is chosen by `{scored[0]}`", f"用 `{scored[0]}` 来选择检查点")
+
+
+def _beside_validation(program: Program, node: ast.AST, name: str) -> bool:
+    """Whether `te` is the test part, beside a validation part in the same function."""
+    bound = program.bound.get(program.scope(node), {})
+    return name in ("te", "ts", "te_dl", "te_loader") and any(
+        re.match(r"va(l\w{0,8})?(_dl|_loader)?$|vl$|dev", n) for n in bound
+    )
 
 
 def _threshold_chosen(program: Program) -> Iterator[Fault]:

@@ -130,6 +130,7 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
     Why: an easy prompt's answers all look good and a hard one's all bad: the advantage says nothing of the answer.
     """
     program = view.program
+    yield from _over_everything(program)
     for call in program.find("mean"):
         on, axis = receiver(call), argument(call, "dim", 0) or argument(call, "axis")
         if (
@@ -142,6 +143,45 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
         if found is not None:
             what, zh, beside = found
             yield Fault(call, what, zh, beside=beside)
+
+
+def _over_everything(program: Program) -> Iterator[Fault]:
+    """Rewards that are laid out in groups, and then measured by one mean of all of them."""
+    for call in program.find("mean"):
+        on = receiver(call)
+        made = (
+            program.origin(on)
+            if on is not None and not call.args and not call.keywords and isinstance(on, ast.Name)
+            else None
+        )
+        above = program.parent.get(call)
+        less = (
+            isinstance(above, ast.BinOp)
+            and isinstance(above.op, ast.Sub)
+            and above.right is call
+            and key(above.left) == key(on)
+        )
+        laid = (
+            isinstance(made, ast.Call) and last(program.path(made.func)) in ("view", "reshape") and len(made.args) == 2
+        )
+        if not (less and laid) or not re.search(r"reward|score|\br\b|ret", program.code(made), re.I):  # type: ignore[arg-type]
+            continue
+        group = program.code(made.args[1])  # type: ignore[union-attr]
+        uses = [
+            n for n in program.within(program.scope(call)) if isinstance(n, ast.Call) and key(receiver(n)) == key(on)
+        ]
+        along = any(
+            n.args or n.keywords
+            for n in uses
+            if last(program.path(n.func)) in ("mean", "std", "var", "sum", "max", "min")
+        )
+        if (
+            program.const(made.args[0]) == -1
+            and re.search(r"gen|group|samples|^[kgnKGN]$|rollouts|per_prompt", group)
+            and not along
+        ):  # type: ignore[union-attr]
+            yield Fault(call, "rewards are laid out in groups and measured by the mean of all: answers to other prompts count",
+                        "奖励已按组排列，却用全体的均值来标准化：混入了其他提示的回答", severity="S2", beside=(made,))  # type: ignore[arg-type]  # fmt: skip
 
 
 @rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount",
