@@ -15,7 +15,7 @@ from ..meaning.ways import made, returns
 from ..rule import Fault, View, rule
 
 
-@rule("ema-weights-swapped", "S1", "silent-degradation", "ema decay momentum tau",
+@rule("ema-weights-swapped", "S1", "silent-degradation", "ema EMA decay momentum tau",
       bad="""
       import torch
       for p_ema, p in zip(ema_model.parameters(), model.parameters()):
@@ -89,7 +89,7 @@ def _rest(expr: ast.expr) -> bool:
 
 def _decay(program: Program, expr: ast.expr) -> bool:
     """Whether a factor is the large one: its number, or that it is called decay."""
-    number = program.const(expr)
+    number = program.usually(expr)
     if isinstance(number, float):
         return number > 0.5
     return bool(re.search(r"decay", last(key(expr)), re.I)) and "weight" not in key(expr)

@@ -12,6 +12,7 @@ from ....patterns import bounded
 from ...flow import part
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
+from ..apart.lasts import last_of_all
 from ..look import option, source
 from ..meaning.ways import constructor, given, made, opaque, reached, whole
 from ..rule import Fault, View, rule
@@ -366,6 +367,7 @@ def pooled_over_padding(view: View) -> Iterator[Fault]:
     program = view.program
     if not re.search(r"padding\s{0,4}=\s{0,4}(True|['\"](longest|max_length))", program.text):
         return
+    yield from last_of_all(view)
     for call in program.find("mean"):
         on = receiver(call)
         axis = argument(call, "dim", 0) or argument(call, "axis")
