@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from .program import FUNCTIONS, LOOPS, Function, Program, key, last, receiver
-from .roles import Roles
+from .roles import Roles, by_word
 from .source import children
 
 DEEP = 3
@@ -194,6 +194,9 @@ class Walk:
             isinstance(on, ast.Subscript) and re.search("optim", key(on.value))
         ):
             self.add("step", call, at, on)
+        elif isinstance(on, ast.Subscript) and isinstance(on.slice, ast.Constant) and (
+            word := by_word(str(on.slice.value))) in ("optimizer", "scheduler"):  # fmt: skip
+            self.add("step" if word == "optimizer" else "schedule", call, at, on)
         else:
             self.add("call", call, at, on)
 

@@ -207,7 +207,12 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     Why: gathering the weights needs every rank: the run hangs, or the file is empty.
     """
     program = view.program
-    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard", "FullStateDictConfig"))
+    sharded = any(
+        True
+        for _ in program.find(
+            "FSDP", "FullyShardedDataParallel", "fully_shard", "FullStateDictConfig", "StateDictOptions"
+        )
+    )
     engine = bool(view.roles.named("engine"))
     accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
     for call in program.find(*SHARDED):
