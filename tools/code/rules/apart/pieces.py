@@ -168,3 +168,31 @@ def _told(program: Program, call: ast.Call) -> bool:
         if value is not None:
             return program.usually(value) != 1
     return False
+
+
+def by_hand_twice(view: View) -> Iterator[Fault]:
+    """A loss that is divided by the number of micro-batches where it is made, and once more where it is used."""
+    program = view.program
+    for training in view.trainings:
+        found = training.accumulation
+        for event in training.of("backward") if found is not None and found.count is not None else ():
+            outer = program.origin(event.on, inside=False) if event.on is not None else None
+            if (
+                not isinstance(outer, ast.BinOp)
+                or not isinstance(outer.op, ast.Div)
+                or not _alike(program, outer.right, found.count)
+            ):  # type: ignore[union-attr, arg-type]
+                continue
+            inner = next((n for n, _, _ in made_of(program, outer.left, event.calls, 6) if isinstance(n, ast.BinOp)
+                          and isinstance(n.op, ast.Div) and _alike(program, n.right, outer.right)), None)  # fmt: skip
+            if inner is not None:
+                yield Fault(outer, "the loss is divided by the number of micro-batches twice",
+                            "loss 被累积步数除了两次", beside=(inner,))  # fmt: skip
+
+
+def _alike(program: Program, one: ast.expr, other: ast.expr) -> bool:
+    """Whether two numbers are the same, as they are written."""
+    if key(one) and last(key(one)) == last(key(other)):
+        return True
+    a, b = program.const(one), program.const(other)
+    return a is not None and a == b and a != 1

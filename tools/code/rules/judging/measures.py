@@ -191,7 +191,11 @@ def _differs(program: Program, function: ast.AST, one: ast.Call, other: ast.Call
     systems = [n for n in apart if n not in told]
     return (
         told[0]
-        if len(told) == 1 and len(systems) == 1 and re.search(r"model|scorer|lm|system|predict|name", systems[0])
+        if len(told) == 1
+        and len(systems) == 1
+        and re.search(
+            r"model|scorer|lm|system|predict|name|^outs?$|output|preds?$|answers|hyp|generat|texts", systems[0]
+        )
         else ""
     )
 
@@ -234,11 +238,19 @@ def drawn_by_hand(view: View) -> Iterator[ast.AST]:
 def answer_given(view: View) -> Iterator[Fault]:
     """A prompt that holds the very field with which the answer is compared."""
     program = view.program
-    for call in program.find("generate", "complete", "chat", "ask", "predict"):
+    asked = [
+        c
+        for c in program.each(ast.Call)
+        if isinstance(c.func, ast.Name) and re.fullmatch(r"model|llm|lm|ask|answer_with|query", c.func.id)
+    ]
+    for call in (*program.find("generate", "complete", "chat", "predict"), *asked):
         nodes = [
             (n, calls) for a in call.args for n, _, calls in made_of(program, a, (), 4) if isinstance(n, ast.Subscript)
         ]
-        held = {key(n): n for n, calls in nodes if key(n) and GOLD.search(key(n).split("[")[-1]) and not calls}
+        named = [
+            (_as_given(program, n, calls), n) for n, calls in nodes if key(n) and GOLD.search(key(n).split("[")[-1])
+        ]
+        held = {name: n for name, n in named if name}
         scope = program.scope(call)
         for test in (n for n in program.within(scope) if held and isinstance(n, (ast.Compare, ast.Call))):
             sides = (
@@ -253,6 +265,15 @@ def answer_given(view: View) -> Iterator[Fault]:
                 yield Fault(held[shared], f"the prompt holds `{shared}`, with which the answer is compared",
                             f"提示中已含有用于比对的 `{shared}`", beside=(test,))  # fmt: skip
                 return
+
+
+def _as_given(program: Program, node: ast.Subscript, calls: tuple[ast.Call, ...]) -> str:
+    """The name of a field where the one call that it came through was made."""
+    if len(calls) != 1:
+        return "" if calls else key(node)
+    function, root = program.function(calls[0]), key(node).split("[")[0]
+    given = next((v for own, v in passed(function, calls[0]) if own == root), None) if function is not None else None
+    return key(node).replace(root, key(given), 1) if given is not None and key(given) else ""
 
 
 def _after(program: Program, call: ast.Call) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
+from ..steps.aligned import divided_by_all, off_by_one
 from .terms import criteria, last_layer, meaning
 from .ways import constructor, whole
 
@@ -40,6 +41,7 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
     Why: the loss, and its gradient, shrink with the padding of the batch: short examples hardly count.
     """
     program = view.program
+    yield from divided_by_all(view)
     for call in program.find("mean"):
         on = receiver(call)
         value = call.args[0] if call.args and key(on) in ("torch", "np", "jnp") else on
@@ -175,6 +177,7 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     Known gaps: a mask that is made for the positions of the logits is told only by its name.
     """
     program = view.program
+    yield from off_by_one(view)
     if not any(isinstance(n, ast.Subscript) and _cut(n) == ":-1" for n in program.nodes):
         return
     for functions in program.functions.values():

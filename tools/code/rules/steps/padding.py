@@ -12,6 +12,7 @@ from ...flow import made_of, returned
 from ...program import FUNCTIONS, Function, Program, argument, key, last, receiver
 from ..loss import SAME, entropies
 from ..rule import Fault, View, rule
+from .aligned import measured_without_specials
 
 ANSWER = re.compile(
     r"回答|答案|助手|mark(er)?$|assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I
@@ -20,7 +21,7 @@ MASKS = re.compile(r"-100|\w{0,40}IGNORE\w{0,40}", re.I)
 FLAT = ("view", "reshape", "flatten", "ravel")
 
 
-@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index",
+@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index add_special_tokens",
       bad="""
       def mask(text):
           ids = tokenizer(text)["input_ids"]
@@ -41,6 +42,7 @@ def mask_by_text_search(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _counted_in_text(view)
+    yield from measured_without_specials(view)
     for call in program.find("split", "find", "index", "rfind", "partition", "rpartition"):
         marker = call.args[0] if call.args else None
         text = program.const(marker) if marker is not None else None
