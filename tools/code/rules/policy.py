@@ -280,7 +280,9 @@ def advantage_divided_by_zero(view: View) -> Iterator[Fault]:
         spread = isinstance(low, ast.Call) and last(program.path(low.func)) == "std"
         if (
             spread
-            and re.search(r"reward|adv|return|score", source(program, node), re.I)
+            and re.search(
+                r"reward|adv|return|score", f"{source(program, node)} {getattr(program.scope(node), 'name', '')}", re.I
+            )
             and isinstance(node.left, ast.BinOp)
         ):
             text = source(program, node.right)

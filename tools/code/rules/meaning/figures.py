@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import LOOPS, Program, argument, key, last, receiver
+from ..judging.chosen import compared
 from ..look import epoch_loop, option, source
 from ..rule import Fault, View, rule
 from .ways import SHAPES, constructor, given, peeled, whole
@@ -250,7 +251,7 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
                         f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
 
 
-@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode=",
+@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best",
       bad=("""
       from lightning.pytorch.callbacks import ModelCheckpoint
       keep = ModelCheckpoint(monitor="val_acc", save_top_k=1)
@@ -285,6 +286,8 @@ def best_is_the_worst(view: View) -> Iterator[Fault]:
         if isinstance(monitor, str) and isinstance(larger, bool):
             yield from _turned(call, monitor, "max" if larger else "min")
     yield from _plateau(view)
+    for test, figure, mode in compared(program):
+        yield from _turned(test, figure, mode)
 
 
 def _turned(call: ast.AST, monitor: str, mode: str) -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
-from ..steps.aligned import divided_by_all, off_by_one
+from ..steps.aligned import divided_by_all, masked_from_the_left, off_by_one
 from .terms import criteria, last_layer, meaning
 from .ways import constructor, whole
 
@@ -155,7 +155,7 @@ def _cut(expr: ast.expr) -> str:
     return ""
 
 
-@rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask",
+@rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask padding_side",
       bad="""
       def loss_of(model, ids, loss_mask):
           logits, targets = model(ids).logits[:, :-1], ids[:, 1:]
@@ -178,6 +178,7 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from off_by_one(view)
+    yield from masked_from_the_left(view)
     if not any(isinstance(n, ast.Subscript) and _cut(n) == ":-1" for n in program.nodes):
         return
     for functions in program.functions.values():

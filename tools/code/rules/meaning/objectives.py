@@ -184,7 +184,7 @@ def _over_everything(program: Program) -> Iterator[Fault]:
                         "奖励已按组排列，却用全体的均值来标准化：混入了其他提示的回答", severity="S2", beside=(made,))  # type: ignore[arg-type]  # fmt: skip
 
 
-@rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount",
+@rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount gae advantage",
       bad="""
       def update(batch):
           s, a, r, s2, done = batch
@@ -210,14 +210,18 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
     for node in program.each(ast.BinOp):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.right, ast.BinOp):
             continue
-        factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I)]
+        factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I) or (
+            isinstance(n, ast.Name) and n.id == "g" and re.search(r"gae|advantage|td_target", getattr(program.scope(node), "name", "")))]  # fmt: skip
         scope = program.scope(node)
         if not factors or not isinstance(scope, FUNCTIONS):
             continue
         for name, bound in program.bound.get(scope, {}).items():
             if re.fullmatch(
                 r"d|dones?|done_mask|terminals?|terminated|terms?|is_done|not_done|masks?", name, re.I
-            ) and any(b.how in ("assign", "for") and b.part is not None for b in bound):
+            ) and any(
+                (b.how in ("assign", "for") and b.part is not None) or (b.how == "parameter" and "mask" not in name)
+                for b in bound
+            ):
                 read = any(
                     isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
                     for n in program.within(scope)

@@ -160,3 +160,35 @@ def divided_by_all(view: View) -> Iterator[Fault]:
         if re.search(r"mask|!= ?-100|attn|valid", words, re.I):
             yield Fault(node, "a masked sum is divided by the number of all positions: divide it by the mask's sum",
                         "被掩盖的求和却除以全部位置数：应除以 mask 之和")  # fmt: skip
+
+
+def masked_from_the_left(view: View) -> Iterator[Fault]:
+    """Prompts that are masked from the first position on, in batches that are padded on the left."""
+    program = view.program
+    left = re.search(r"padding_side\s{0,3}=\s{0,3}['\"]left", program.text)
+    if not left or not any(
+        program.const(argument(c, "padding")) in (True, "longest", "max_length") for c in program.each(ast.Call)
+    ):
+        return
+    for node in program.each(ast.Assign):
+        target = node.targets[0]
+        parts = target.slice.elts if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple) else []
+        cut = parts[1] if len(parts) == 2 else None
+        plain = isinstance(cut, ast.Slice) and cut.lower is None and cut.upper is not None
+        word = last(key(target.value)) if isinstance(target, ast.Subscript) else ""
+        if not plain or not re.search(r"lab|target", word) or program.const(node.value) != -100:
+            continue
+        made = program.origin(cut.upper)  # type: ignore[union-attr, arg-type]
+        counted = isinstance(made, ast.Call) and key(made.func) == "len"
+        if counted and view.roles.of(_tokenised(program, made)) == "tokenizer":  # type: ignore[arg-type]
+            yield Fault(node, "the batch is padded on the left, and the prompt is masked from the first position: padding is masked, and the prompt is trained on",
+                        "批次在左侧填充，却从第一个位置起屏蔽提示：屏蔽的是 padding，提示仍被训练", beside=(made,))  # fmt: skip
+            return
+
+
+def _tokenised(program: Program, call: ast.Call) -> ast.expr | None:
+    """What is called to give the tokens that are counted."""
+    inner = program.origin(call.args[0]) if call.args else None
+    while isinstance(inner, (ast.Subscript, ast.Attribute)):
+        inner = program.origin(inner.value)
+    return inner.func if isinstance(inner, ast.Call) else None
