@@ -175,13 +175,16 @@ def by_hand_twice(view: View) -> Iterator[Fault]:
     program = view.program
     for training in view.trainings:
         found = training.accumulation
-        for event in training.of("backward") if found is not None and found.count is not None else ():
+        count = found.count if found is not None else None
+        for event in training.of("backward") if count is not None else ():
             outer = program.origin(event.on, inside=False) if event.on is not None else None
+            divided = isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)
             if (
                 not isinstance(outer, ast.BinOp)
-                or not isinstance(outer.op, ast.Div)
-                or not _alike(program, outer.right, found.count)
-            ):  # type: ignore[union-attr, arg-type]
+                or not divided
+                or count is None
+                or not _alike(program, outer.right, count)
+            ):
                 continue
             inner = next((n for n, _, _ in made_of(program, outer.left, event.calls, 6) if isinstance(n, ast.BinOp)
                           and isinstance(n.op, ast.Div) and _alike(program, n.right, outer.right)), None)  # fmt: skip

@@ -29,16 +29,9 @@ def rotated_first(view: View) -> Iterator[Fault]:
         for site in _sites(program, loop):
             scope = program.scope(site)
             nodes = program.within(scope) if isinstance(scope, FUNCTIONS) else []
-            later = [
-                n
-                for n in nodes
-                if isinstance(n, ast.Call) and last(program.path(n.func)) in WRITES and n.lineno > site.lineno
-            ]  # type: ignore[attr-defined]
-            before = [
-                n
-                for n in nodes
-                if isinstance(n, ast.Call) and last(program.path(n.func)) in WRITES and n.lineno < loop.lineno
-            ]
+            writes = [n for n in nodes if isinstance(n, ast.Call) and last(program.path(n.func)) in WRITES]
+            later = [n for n in writes if n.lineno > getattr(site, "lineno", 0)]
+            before = [n for n in writes if n.lineno < loop.lineno]
             if later and not (before and scope is program.scope(loop)):
                 yield Fault(call, "the old checkpoints are deleted before the new one is written: a killed job leaves none",
                             "先删除所有旧检查点再写新的：此时被杀就什么都不剩", severity="S2", beside=(later[0],))  # fmt: skip

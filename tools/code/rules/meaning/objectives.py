@@ -149,39 +149,31 @@ def _over_everything(program: Program) -> Iterator[Fault]:
     """Rewards that are laid out in groups, and then measured by one mean of all of them."""
     for call in program.find("mean"):
         on = receiver(call)
-        made = (
-            program.origin(on)
-            if on is not None and not call.args and not call.keywords and isinstance(on, ast.Name)
-            else None
-        )
-        above = program.parent.get(call)
-        less = (
-            isinstance(above, ast.BinOp)
-            and isinstance(above.op, ast.Sub)
-            and above.right is call
-            and key(above.left) == key(on)
-        )
-        laid = (
-            isinstance(made, ast.Call) and last(program.path(made.func)) in ("view", "reshape") and len(made.args) == 2
-        )
-        if not (less and laid) or not re.search(r"reward|score|\br\b|ret", program.code(made), re.I):  # type: ignore[arg-type]
+        made = program.origin(on) if isinstance(on, ast.Name) and not call.args and not call.keywords else None
+        if (
+            not isinstance(made, ast.Call)
+            or last(program.path(made.func)) not in ("view", "reshape")
+            or len(made.args) != 2
+        ):
             continue
-        group = program.code(made.args[1])  # type: ignore[union-attr]
+        above = program.parent.get(call)
+        less = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is call
+        if not less or not isinstance(above, ast.BinOp) or key(above.left) != key(on):
+            continue
         uses = [
             n for n in program.within(program.scope(call)) if isinstance(n, ast.Call) and key(receiver(n)) == key(on)
         ]
-        along = any(
-            n.args or n.keywords
-            for n in uses
-            if last(program.path(n.func)) in ("mean", "std", "var", "sum", "max", "min")
-        )
-        if (
-            program.const(made.args[0]) == -1
-            and re.search(r"gen|group|samples|^[kgnKGN]$|rollouts|per_prompt", group)
-            and not along
-        ):  # type: ignore[union-attr]
+        along = any((n.args or n.keywords) and last(program.path(n.func)) in AXES for n in uses)
+        paid = re.search(r"reward|score|\br\b|ret", program.code(made), re.I)
+        grouped = program.const(made.args[0]) == -1 and GROUP.search(program.code(made.args[1]))
+        if paid and grouped and not along:
             yield Fault(call, "rewards are laid out in groups and measured by the mean of all: answers to other prompts count",
-                        "奖励已按组排列，却用全体的均值来标准化：混入了其他提示的回答", severity="S2", beside=(made,))  # type: ignore[arg-type]  # fmt: skip
+                        "奖励已按组排列，却用全体的均值来标准化：混入了其他提示的回答", severity="S2", beside=(made,))  # fmt: skip
+
+
+AXES = ("mean", "std", "var", "sum", "max", "min")
+GROUP = re.compile(r"gen|group|samples|^[kgnKGN]$|rollouts|per_prompt")
+"""Words of how many answers there are to one prompt."""
 
 
 @rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount gae advantage",

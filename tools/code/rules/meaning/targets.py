@@ -74,11 +74,8 @@ def _runs(view: View, expr: ast.expr) -> list[tuple[str, ast.AST]]:
 def _critic(program: Program, call: ast.Call) -> bool:
     """Whether a parameter is called that has the name of a network of values."""
     found = program.binding(call.func) if isinstance(call.func, ast.Name) else None
-    return (
-        found is not None
-        and found.how == "parameter"
-        and re.fullmatch(r"q\d?|qf\d?|critic\w{0,10}|value_fn|vf", call.func.id) is not None
-    )  # type: ignore[attr-defined]
+    named = re.fullmatch(r"q\d?|qf\d?|critic\w{0,10}|value_fn|vf", key(call.func)) is not None
+    return named and found is not None and found.how == "parameter"
 
 
 def _bootstraps(program: Program, expr: ast.expr) -> bool:
