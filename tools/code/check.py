@@ -67,6 +67,9 @@ TRAINING = (
     "Judge",
     "accuracy",
     "prompt",
+    "preds",
+    "golds",
+    "shots",
     "裁判",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""

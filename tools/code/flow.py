@@ -91,7 +91,7 @@ def _call(program: Program, node: ast.Call, cut: bool, through: tuple[ast.Call, 
     name = last(program.path(node.func))
     cut = cut or name in CUTS or (isinstance(node.func, ast.Name) and name in PLAIN_CUTS)
     function = program.function(node)
-    if function is not None and left and node not in through and (ends := returned(function)):
+    if function is not None and left and node not in through and (ends := program.ends(node)):
         for value in ends:
             yield value, cut or closed(program, value), (*through, node), left - 1
         return
@@ -123,7 +123,7 @@ def _name(program: Program, node: ast.expr, cut: bool, through: tuple[ast.Call, 
     for binding in (found, *raised):
         made = binding.value
         if binding.part is not None and binding.how == "assign" and isinstance(made, ast.Call) and (
-            function := program.function(made)) is not None and (ends := returned(function)):  # fmt: skip
+            program.function(made)) is not None and (ends := program.ends(made)):  # fmt: skip
             for end in ends:
                 own = end.elts[binding.part] if isinstance(end, ast.Tuple) and binding.part < len(end.elts) else end
                 yield own, cut or closed(program, own) or closed(program, made), (*through, made), left - 1
@@ -170,7 +170,7 @@ def written(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
         if found is not None and found.how == "parameter" and calls:
             pairs = passed(found.node, calls[-1]) if program.function(calls[-1]) is found.node else ()
             if (value := next((v for own, v in pairs if own == key(expr)), None)) is not None:
-                return written(program, value, calls[:-1], deep - 1)
+                return written(program, value, calls[:-1], deep)
     if isinstance(expr, ast.Attribute):
         return f"{written(program, expr.value, calls, deep)}.{expr.attr}"
     if isinstance(expr, (ast.Name, ast.Constant)):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from .source import children
-from .syntax import FUNCTIONS, Binding, Function, key, last, passed, receiver
+from .syntax import FUNCTIONS, Binding, Function, default, key, last, passed, receiver
 
 
 class Program(Protocol):
@@ -55,6 +55,8 @@ COMMON = frozenset(
 LOSSES = re.compile(r"(Loss|Criterion|Objective)$")
 """Names of classes whose objects are called to give a loss."""
 RECORDS = frozenset(("SimpleNamespace", "Namespace", "EasyDict", "namedtuple"))
+UNKNOWN = object()
+"""What is not known of a value; no value that a program can write."""
 SAME = frozenset(("to", "cuda", "cpu", "eval", "train", "half", "bfloat16", "float", "requires_grad_"))
 """Methods that give back what they are called on."""
 
@@ -291,6 +293,51 @@ class Objects:
             calls = (n for f in inner for s in f.body for n in ast.walk(s) if isinstance(n, ast.Call))
             out += [c for c in dict.fromkeys(calls) if isinstance(c.func, ast.Name) and c.func.id in own]
         return out
+
+
+def asks(function: Function) -> bool:
+    """Whether what a function gives back may depend on what a call tells it."""
+    plain = [s for s in function.body if isinstance(s, ast.If)]
+    return bool(plain) or any(isinstance(r, ast.IfExp) for r in returned(function))
+
+
+def given_back(program: Program, function: Function, call: ast.Call) -> list[ast.expr]:
+    """What a call gets back: of branches on what it tells the function in so many words, those that it takes."""
+    told = dict(passed(function, call))
+
+    def number(expr: ast.expr) -> object:
+        if not isinstance(expr, ast.Name):
+            return expr.value if isinstance(expr, ast.Constant) else UNKNOWN
+        own = told.get(expr.id) or default(function, expr.id)
+        written = len(program.bound.get(function, {}).get(expr.id, ())) == 1
+        return own.value if isinstance(own, ast.Constant) and written else UNKNOWN
+
+    def taken(test: ast.expr) -> bool | None:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = taken(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+            sides = (number(test.left), number(test.comparators[0]))
+            same = isinstance(test.ops[0], (ast.Eq, ast.Is))
+            return None if UNKNOWN in sides else (sides[0] == sides[1]) is same
+        value = number(test)
+        return None if value is UNKNOWN else bool(value)
+
+    out: list[ast.expr] = []
+    gone: set[ast.AST] = set()
+    for statement in function.body:
+        side = taken(statement.test) if isinstance(statement, ast.If) else None
+        if isinstance(statement, ast.If) and side is not None:
+            gone.update(n for s in (statement.orelse if side else statement.body) for n in ast.walk(s))
+            left = statement.body if side else statement.orelse
+            if left and isinstance(left[-1], ast.Return):
+                gone.update(n for s in function.body[function.body.index(statement) + 1 :] for n in ast.walk(s))
+                break
+    for value in returned(function):
+        side = taken(value.test) if isinstance(value, ast.IfExp) else None
+        if value not in gone:
+            out.append(value if side is None else value.body if side else value.orelse)  # type: ignore[attr-defined]
+    return out
 
 
 def returned(function: Function) -> list[ast.expr]:

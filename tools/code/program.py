@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
-from .objects import Objects, returned
+from .objects import Objects, asks, given_back, returned
 from .source import Parsed, children
 from .syntax import FUNCTIONS as FUNCTIONS
 from .syntax import Binding as Binding
@@ -39,6 +39,7 @@ class Program(Tree):
         super().__init__(parsed)
         self._functions: dict[ast.Call, Function | None] = {}
         self._ends: dict[Function, list[ast.expr]] = {}
+        self._asking: dict[Function, bool] = {}
         self._asked: set[ast.Subscript] = set()
 
     def contexts(self, node: ast.AST) -> list[str]:
@@ -191,7 +192,8 @@ class Program(Tree):
             return []
         if function not in self._ends:
             self._ends[function] = returned(function)
-        return self._ends[function]
+            self._asking[function] = len(self._ends[function]) > 0 and asks(function)
+        return given_back(self, function, call) if self._asking[function] else self._ends[function]  # type: ignore[arg-type]
 
     def entry(self, expr: ast.AST) -> ast.expr | None:
         """What stands under a known key of a dictionary that is written out: `table["k"]`, `TABLE[cfg.kind]`."""

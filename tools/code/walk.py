@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from .program import FUNCTIONS, LOOPS, Function, Program, key, last, receiver
-from .roles import Roles
+from .roles import Roles, by_word
 from .source import children
 
 DEEP = 3
@@ -20,6 +20,8 @@ DEEP = 3
 MOST_EVENTS = 4_000
 """Events of one loop; a longer one is cut."""
 CLIPS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients"))
+DONE = frozenset(("backward", "step", "zero", "schedule", "unscale", "update", "clip"))
+"""What a method of this file may do under the same name: then it is done there, and not where the method is called."""
 Guard = tuple[ast.expr, bool]
 
 
@@ -131,8 +133,12 @@ class Walk:
             for value in (*call.args, *(k.value for k in call.keywords)):
                 if isinstance(value, ast.Name) and last(self.program.path(call.func)) == "step":
                     self.inline(next(iter(self.program.functions.get(value.id, [])), None), call, at, stack)
+            told = len(self.events)
             self.classify(call, at)
+            done = len(self.events)
             self.inline(inner, call, at, stack)
+            kinds = {e.kind for e in self.events[done:]}
+            self.events[told:done] = [e for e in self.events[told:done] if e.kind not in kinds & DONE]
 
     def inline(self, function: Function | None, call: ast.Call, at: Event, stack: tuple[Function, ...]) -> None:
         if function is None or function in stack or len(stack) > DEEP:
@@ -188,6 +194,9 @@ class Walk:
             isinstance(on, ast.Subscript) and re.search("optim", key(on.value))
         ):
             self.add("step", call, at, on)
+        elif isinstance(on, ast.Subscript) and isinstance(on.slice, ast.Constant) and (
+            word := by_word(str(on.slice.value))) in ("optimizer", "scheduler"):  # fmt: skip
+            self.add("step" if word == "optimizer" else "schedule", call, at, on)
         else:
             self.add("call", call, at, on)
 

@@ -12,7 +12,7 @@ from ..flow import made_of
 from ..patch import after, alone, instead, without
 from ..program import Program, argument, key, last, receiver
 from ..training import Accumulation, Event, Training
-from .apart.pieces import by_hand, by_share, unprepared
+from .apart.pieces import by_hand, by_hand_twice, by_share, unprepared
 from .look import guarded_more, source
 from .rule import Fault, View, rule
 
@@ -244,6 +244,7 @@ def accumulated_loss_divided_twice(view: View) -> Iterator[Fault]:
 
     Why: gradients are that many times too small.
     """
+    yield from by_hand_twice(view)
     told = [c for c in view.program.find("Accelerator") if argument(c, "gradient_accumulation_steps") is not None]
     for training in view.trainings:
         for event in training.of("backward"):

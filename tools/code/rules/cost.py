@@ -13,7 +13,7 @@ from ..flow import made_of
 from ..patch import instead, without
 from ..program import argument, key, last, receiver
 from ..training import Event
-from .apart.forwards import by_a_hook, iterated, read_for_statistics, sometimes
+from .apart.forwards import by_a_hook, decides, iterated, read_for_statistics, sometimes
 from .look import always, carries_graph, model_call, source
 from .rule import Fault, Pace, View, rule
 
@@ -53,21 +53,39 @@ def device_read_every_step(view: View) -> Iterator[Fault]:
                         "每一步都把张量读回主机：GPU 每次都要等待", severity=_weight(view, pace, event, event in heavy))  # fmt: skip
         if not inner and not heavy and len(plain) >= 2:
             yield Fault(next(iter(plain.values())).node, f"{len(plain)} values are read back from the device in every step",
-                        f"每一步都从设备读回 {len(plain)} 个值")  # fmt: skip
+                        f"每一步都从设备读回 {len(plain)} 个值", severity=_waits(view, pace, len(plain)))  # fmt: skip
+        elif not inner and not heavy and _waits(view, pace, len(plain)):
+            one = next(iter(plain.values())).node
+            if not decides(view.program, one):
+                yield Fault(one, "a value is read back from the device in every step, whose copies are made not to wait",
+                            "数据拷贝是异步的，却在每一步都从设备读回一个值", severity="S2")  # fmt: skip
 
 
 def _weight(view: View, pace: Pace, event: Event, whole: bool) -> str:
     """How much a read costs: a whole output, or one wait for each parameter, is much in a training, whatever the model."""
     program = view.program
-    trains = pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
+    trains = _trains(pace)
     around = list(program.up(event.node))
     iters = [i for a in around for i in (getattr(a, "iter", None), *(g.iter for g in getattr(a, "generators", ())))]
     return (
         "S2"
         if (trains and (whole and _gpu(view)))
         or (trains and any(i is not None and "parameters" in source(program, i) for i in iters))
+        or (trains and sum("range(" in source(program, i) for i in iterated(view, event.node, pace.node)) > 1)
         else ""
     )
+
+
+def _waits(view: View, pace: Pace, many: int) -> str:
+    """Whether some reads a step are much: several, or any where all else is made so that the host runs ahead."""
+    ahead = re.search(
+        r"non_blocking\s{0,3}=\s{0,3}True|pin_memory\s{0,3}=\s{0,3}True|prefetch_factor", view.program.text
+    )
+    return "S2" if many and (many > 2 or ahead) and _trains(pace) and _gpu(view) else ""
+
+
+def _trains(pace: Pace) -> bool:
+    return pace.looped and bool(pace.of("backward")) and bool(pace.of("step"))
 
 
 def _loss(view: View, pace: Pace, event: Event) -> bool:

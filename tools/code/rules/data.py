@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from ..flow import made_of
 from ..patch import first_in, instead, without
-from ..program import FUNCTIONS, Program, argument, key, last, passed
+from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .apart.draws import drawn_alike
-from .look import EPOCH, TEST, _is_rank, always, inside, keyword, source
+from .look import EPOCH, TEST, always, inside, keyword, source
 from .rule import Fault, View, rule
 
 TRAINED = re.compile(r"(^|_)train", re.I)
@@ -49,8 +49,9 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
     Known gaps: loaders that a library prepares are told by it.
     """
     program = view.program
+    yield from _always_the_same(program)
     told = any(True for _ in program.find("set_epoch", "prepare", "setup_dataloaders")) or any(
-        f.endswith(".set_epoch") for f in program.fields)  # fmt: skip
+        f.endswith(".set_epoch") for f in program.fields) or _asked_by_name(program, "set_epoch")  # fmt: skip
     if told:
         return
     for call in program.find("DistributedSampler"):
@@ -74,6 +75,22 @@ def epoch_not_set_on_sampler(view: View) -> Iterator[Fault]:
         )
         yield Fault(call, "the sampler is never told the epoch: every epoch has the same order",
                     "没有调用 set_epoch：每个 epoch 的顺序完全相同", fix, beside=(loops[0],))  # fmt: skip
+
+
+def _always_the_same(program: Program) -> Iterator[Fault]:
+    """A sampler that is told one number in every epoch."""
+    calls = list(program.find("set_epoch"))
+    for call in calls if len(calls) == 1 and program.calls.get("DistributedSampler") else ():
+        fixed = call.args and isinstance(call.args[0], ast.Constant) and key(receiver(call)) and program.loops(call)
+        if fixed and not TEST.search(last(key(receiver(call)))):
+            yield Fault(call, "the sampler is told the same epoch each time: every epoch has the same order",
+                        "每次都告诉采样器同一个 epoch：每个 epoch 的顺序完全相同")  # fmt: skip
+
+
+def _asked_by_name(program: Program, name: str) -> bool:
+    """Whether a method is taken by its written name: `getattr(x, "set_epoch", None)`, `methodcaller("set_epoch", 3)`."""
+    calls = program.find("getattr", "methodcaller")
+    return any(program.const(a) == name for c in calls for a in c.args[:2])
 
 
 def _hands_on(view: View, loop: ast.AST) -> bool:
@@ -200,6 +217,11 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     for call, name in loaders(view):
         value = argument(call, "shuffle")
         plain = argument(call, "sampler") is None and argument(call, "batch_sampler") is None
+        sorted_ = value is None and _by_class(view.program, call)
+        if sorted_ and plain and name and name in used and not TEST.search(name):
+            yield Fault(
+                call, "the training data lie class by class, and are not shuffled", "训练数据按类别排列且没有打乱"
+            )
         if (
             value is not None
             and keyword(call, "shuffle", view.program) is False
@@ -208,6 +230,13 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
             and not TEST.search(name)
         ):
             yield Fault(call, "the training data are not shuffled", "训练数据没有打乱", (instead(value, "True"),))
+
+
+def _by_class(program: Program, call: ast.Call) -> bool:
+    """Whether a loader goes through folders of classes, one after the other."""
+    given = argument(call, "dataset", 0)
+    made = program.origin(given) if given is not None else None
+    return isinstance(made, ast.Call) and last(program.path(made.func)) in ("ImageFolder", "DatasetFolder")
 
 
 @rule("workers-share-a-seed", "S1", "duplicate-surge", "worker_init_fn",
@@ -263,75 +292,6 @@ def _settled(program: Program, expr: ast.expr, own: set[str]) -> bool:
     nodes = [n for n, _, _ in made_of(program, expr)]
     known = isinstance(expr, ast.Attribute) or any(isinstance(n, (ast.Attribute, ast.Constant)) for n in nodes)
     return known and not any(isinstance(n, ast.Call) or key(n) in own for n in nodes)
-
-
-@rule("ranks-have-unequal-work", "S2", "collective-mismatch", "rank get_rank",
-      bad="""
-      rows = rows[rank::world_size]
-      model = DistributedDataParallel(net)
-      for row in rows:
-          loss = model(row).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """,
-      good="""
-      rows = rows[: len(rows) // world_size * world_size]
-      rows = rows[rank::world_size]
-      model = DistributedDataParallel(net)
-      for row in rows:
-          loss = model(row).loss
-          loss.backward()
-          optimizer.step()
-          optimizer.zero_grad()
-      """)  # fmt: skip
-def ranks_have_unequal_work(view: View) -> Iterator[Fault]:
-    """Samples are dealt out by rank, and some ranks get one more than others.
-
-    Why: the rank with one batch more waits in its backward for those that have finished.
-    """
-    program = view.program
-    if not _in_step(view) or re.search(
-        r"\.join\(|Join\(|drop_last|// *\w{0,40}(world|size|w)\b|islice|max_steps|range\(\w{0,40}steps|- len\(\w{1,40}\) %",
-        program.text,
-    ):
-        return
-    for node in _dealt(program):
-        yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
-                    "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
-    for node in program.nodes:
-        cut = node.slice if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else None
-        if cut is None or cut.lower is None or cut.step is None:
-            continue
-        if _is_rank(program, cut.lower) or re.search("rank", key(cut.lower)) or _ranked(program, cut.lower):
-            yield Fault(node, "samples are dealt out by rank without equal numbers: ranks end at different steps",
-                        "按 rank 切分样本而数量不等：各 rank 的步数不同", beside=(program.statement(view.trainings[0].node),))  # fmt: skip
-
-
-def _in_step(view: View) -> bool:
-    """Whether ranks train and wait for each other in each step: wrapped by a library, or by sums of their own."""
-    names = ("all_reduce", "reduce_scatter", "all_reduce_coalesced")
-    calls = (e.node for t in view.trainings for e in t.of("call") if isinstance(e.node, ast.Call))
-    return bool(view.trainings) and (view.distributed or any(last(view.program.path(c.func)) in names for c in calls))
-
-
-def _dealt(program: Program) -> Iterator[ast.Compare]:
-    """`i % world == rank`, where that decides whose a sample is."""
-    for node in program.each(ast.Compare):
-        sides = (node.left, node.comparators[0]) if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) else ()
-        turns = any(isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and re.search("world|size|replicas|ranks", program.code(s) + program.code(program.origin(s.right)))
-                    for s in sides)  # fmt: skip
-        each = any(isinstance(n, (ast.comprehension, ast.For)) for n in program.up(node)) or isinstance(
-            program.parent.get(node), ast.comprehension)  # fmt: skip
-        if turns and each and any(_is_rank(program, s) or last(key(s)) == "rank" for s in sides):
-            yield node
-
-
-def _ranked(program: Program, expr: ast.expr) -> bool:
-    found = program.binding(expr)
-    return (
-        found is not None and found.value is not None and bool(re.search(r"get_rank|RANK", program.code(found.value)))
-    )
 
 
 @rule("seed-set-every-step", "S1", "loss-stagnation", "seed manual_seed",

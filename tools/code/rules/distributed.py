@@ -189,7 +189,7 @@ def _through_function(view: View) -> Iterator[Fault]:
                             f"`{function.name}` 中有集合通信，却只有一个 rank 调用", beside=(branch,))  # fmt: skip
 
 
-@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main global_zero process_zero chief process_index",
+@rule("sharded-work-on-one-rank", "S1", "nccl-hang", "rank RANK main_process master is_main global_zero process_zero chief process_index FSDP FullyShardedDataParallel",
       bad="""
       model = FSDP(model)
       if rank == 0:
@@ -207,7 +207,12 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
     Why: gathering the weights needs every rank: the run hangs, or the file is empty.
     """
     program = view.program
-    sharded = any(True for _ in program.find("FSDP", "FullyShardedDataParallel", "fully_shard", "FullStateDictConfig"))
+    sharded = any(
+        True
+        for _ in program.find(
+            "FSDP", "FullyShardedDataParallel", "fully_shard", "FullStateDictConfig", "StateDictOptions"
+        )
+    )
     engine = bool(view.roles.named("engine"))
     accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
     for call in program.find(*SHARDED):
@@ -218,6 +223,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
                         beside=(branch,))  # fmt: skip
     yield from _generated(view)
     yield from _lengths_apart(view)
+    yield from _ungathered(view)
     for call in program.find("state_dict", "generate", "save_checkpoint", "save_state", "forward", "save_16bit_model"):
         role, name = view.roles.of(receiver(call)), last(program.path(call.func))
         branch = single(program, call)
@@ -291,6 +297,27 @@ def _lengths_apart(view: View) -> Iterator[Fault]:
         if inner is not None and view.roles.sure(inner) == "engine" and single(program, call) is None:
             yield Fault(call, "ranks that share the weights end their answers at different lengths: give `synced_gpus=True`",
                         "共享权重的各 rank 生成长度不同而互相等待：应传入 `synced_gpus=True`", severity="S2")  # fmt: skip
+
+
+def _ungathered(view: View) -> Iterator[Fault]:
+    """Generation on every rank with weights that FSDP has cut up, of which nothing puts the whole together."""
+    program = view.program
+    if re.search(r"summon_full_params|synced_gpus|GatheredParameters|Trainer\(", program.text):
+        return
+    plugin = "FullyShardedDataParallelPlugin" in program.said
+    for call in program.find("generate"):
+        on = receiver(call)
+        inner = on.value if isinstance(on, ast.Attribute) and on.attr in ("module", "_fsdp_wrapped_module") else on
+        cut = inner is not None and _cut_up(program, inner)
+        if (cut or (plugin and _is_unwrapped(program, call))) and single(program, call) is None:
+            yield Fault(call, "`generate` runs past FSDP, which gathers weights for its own `forward` alone: use `summon_full_params`, and `synced_gpus=True`",
+                        "`generate` 绕过了 FSDP 的 `forward`，权重仍是分片：应使用 `summon_full_params` 与 `synced_gpus=True`", severity="S2")  # fmt: skip
+
+
+def _cut_up(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is a model that FSDP is wrapped around."""
+    names = ("FSDP", "FullyShardedDataParallel")
+    return any(isinstance(n, ast.Call) and last(program.path(n.func)) in names for n, _, _ in made_of(program, expr))
 
 
 def _sharded(view: View, expr: ast.expr) -> bool:

@@ -302,6 +302,7 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             and key(held) not in ("None",)
         ):
             yield Fault(held, "the evaluation data are the training data", "评测数据就是训练数据")
+    yield from _two_of_one(program)
     for node in program.nodes:
         target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
         if target and HELD.search(last(target)) and isinstance(node, ast.Assign):
@@ -309,6 +310,25 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             named = TRAINED.search(value) and DATA.search(last(target))
             if named and not ("train" in last(target) and value != "train"):  # `train_eval_loader` says what it is
                 yield Fault(node, f"`{target}` is the training data", f"`{target}` 就是训练数据")
+
+
+def _two_of_one(program: Program) -> Iterator[Fault]:
+    """A function that gives a loader to train with and one to evaluate with, both of the training data."""
+    for node in program.each(ast.Assign):
+        targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else []
+        ends = program.ends(node.value) if targets and isinstance(node.value, ast.Call) else []
+        parts = ends[0].elts if len(ends) == 1 and isinstance(ends[0], ast.Tuple) else []
+        made = [program.origin(p, inside=False) for p in parts] if len(parts) == len(targets) else []
+        data = [key(_loaded(program, m)) if _loaded(program, m) is not m else "" for m in made]
+        for target, held, own in zip(targets, made, data, strict=False):
+            shared = own and data.count(own) > 1 and TRAINED.search(last(own))
+            if shared and (HELD.search(last(key(target))) or re.fullmatch(r"va|vl|te", key(target))):
+                yield Fault(
+                    held,
+                    f"`{key(target)}` reads the training data",
+                    f"`{key(target)}` 读的就是训练数据",
+                    beside=(node,),
+                )
 
 
 def _piece_of(program: Program, held: ast.expr, trained: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from ..program import FUNCTIONS, argument, key, last, receiver
 from .look import model_call, no_grad, source
 from .loss import base, entropies
 from .rule import Fault, View, rule
+from .steps.aligned import labels_filled_with_pad
 from .steps.padding import targets_padded
 from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions
 
@@ -212,6 +213,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from targets_padded(view)
+    yield from labels_filled_with_pad(view)
     padded = [c for c in program.each(ast.Call) if (_pads(view, c) or _filled(view, c))]
     if not padded or re.search(
         r"-100|(?i:ignore_?ind?e?x|label_pad)|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask",

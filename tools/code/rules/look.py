@@ -164,8 +164,11 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
         found = rank_branch(program, test.operand, deep)
         return None if found is None else not found
     if isinstance(test, ast.BoolOp):
-        found = [f for v in test.values if (f := rank_branch(program, v, deep)) is not None]
         only = isinstance(test.op, ast.And)
+        rest = [v for v in test.values if not _one_process(program, v, not only)]
+        if len(rest) == 1 < len(test.values):
+            return rank_branch(program, rest[0], deep)
+        found = [f for v in test.values if (f := rank_branch(program, v, deep)) is not None]
         return found[0] if found and (found[0] is only) else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         sides = (test.left, test.comparators[0])
@@ -193,6 +196,25 @@ def rank_branch(program: Program, test: ast.expr, deep: int = FOLLOWED) -> bool 
         if function and isinstance(function.body[-1], ast.Return) and function.body[-1].value is not None:
             return rank_branch(program, function.body[-1].value, deep - 1)
     return True if MAIN.search(last(program.path(test))) else None
+
+
+def _one_process(program: Program, test: ast.expr, alone: bool) -> bool:
+    """Whether a condition only asks if there is one process (`alone`), or more than one."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _one_process(program, test.operand, not alone)
+    name = last(program.path(test.func if isinstance(test, ast.Call) else test))
+    if isinstance(test, (ast.Call, ast.Name, ast.Attribute)):
+        return not alone and bool(
+            re.fullmatch(r"is_initialized|is_available|is_distributed|distributed|ddp|use_ddp|is_ddp|multi_gpu", name)
+        )
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and re.search(r"world_?size", program.code(test.left), re.I)
+    ):
+        single_ = isinstance(test.ops[0], (ast.Eq, ast.LtE, ast.Lt))
+        return program.const(test.comparators[0]) in (1, 2) and single_ is alone
+    return False
 
 
 def _first_among(program: Program, held: ast.expr, within: bool) -> bool | None:

@@ -98,7 +98,7 @@ def ignore_index_differs(view: View) -> Iterator[Fault]:
                         f"labels 用 {mask} 屏蔽，而 loss 忽略的是 {value}", fix)  # fmt: skip
 
 
-FILLED = re.compile(r"label|tags?\b|target|tgt", re.I)
+FILLED = re.compile(r"label|tags?\b|target|tgt|ignore", re.I)
 
 
 def _with_keyword(view: View, call: ast.Call, text: str) -> tuple:
@@ -112,7 +112,12 @@ def _mask_value(view: View, node: ast.AST) -> int | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.BinOp):
         filled = node.right.left if isinstance(node.right.op, ast.Mult) else None
         value = view.program.const(filled.elts[0]) if isinstance(filled, ast.List) and len(filled.elts) == 1 else None
-        return value if isinstance(value, int) and value < 0 and FILLED.search(view.program.code(node.left)) else None
+        word = (
+            f"{view.program.code(node.left)} {view.program.code(filled.elts[0])}"
+            if isinstance(filled, ast.List) and filled.elts
+            else ""
+        )
+        return value if isinstance(value, int) and value < 0 and FILLED.search(word) else None
     if isinstance(node, ast.Call) and last(view.program.path(node.func)) == "pad_sequence" and node.args:
         value = view.program.const(argument(node, "padding_value", 2))
         return (

@@ -82,7 +82,7 @@ def _lives(view: View, pace: Pace, event: Event, name: str) -> bool:
     if event.calls and isinstance(scope, FUNCTIONS) and scope is not view.program.scope(pace.node):
         if any(root in n.names for n in view.program.within(scope) if isinstance(n, (ast.Nonlocal, ast.Global))):
             return True
-        return all(b.how == "parameter" for b in view.program.bound[scope].get(root, ()))
+        return all(b.how == "parameter" for b in view.program.bound.get(scope, {}).get(root, ()))
     return True
 
 

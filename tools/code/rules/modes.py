@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from .apart.forwards import cache_grown_twice
-from .apart.moods import each_batch, left_in_evaluation, never_trained, phases_alike
+from .apart.moods import HELPERS, each_batch, left_in_evaluation, never_trained, phases_alike, told_alike
 from .look import OFF, TEST, inside, keyword, model_call, no_grad
 from .meaning.answering import scored_with_gradients, served, through_helpers
 from .rule import Fault, View, rule
@@ -164,13 +164,14 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     """
     program = view.program
     if (
-        any(True for _ in program.find("eval"))
+        any(not HELPERS.search(last(key(receiver(c)))) for c in program.find("eval"))
         or any(map(_off, program.find("train")))
         or any(last(k) == "training" for n in program.nodes if (k := key(n)))
     ):
         return
     trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}
     yield from phases_alike(view)
+    yield from told_alike(view)
     yield from _between_epochs(view, trained)
     yield from served(view)
     for function in _evaluating(view):

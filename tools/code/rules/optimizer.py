@@ -210,7 +210,7 @@ def _length(view: View, name: str) -> str:
         value = named.value if named else (call.args[-1] if call.args and len(call.args) > 1 else None)
         if value is None:
             continue
-        said = {last(key(n)) for n in view.program.traced(value, 2)} - {""}
+        said = {last(key(n)) for n in _arithmetic(view.program, value)} - {""}
         lengths = any(
             isinstance(n, ast.Call) and last(view.program.path(n.func)) == "len" for n in view.program.traced(value, 2)
         )
@@ -247,7 +247,8 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
     frozen = [n for n in program.each(ast.Assign) if isinstance(n.targets[0], ast.Attribute)
               and n.targets[0].attr == "requires_grad"]  # fmt: skip
     freed = [n for n in frozen if not (isinstance(n.value, ast.Constant) and n.value.value is False)]
-    more = any(True for _ in program.find("requires_grad_", "get_peft_model", "add_adapter", "LoraConfig")) or any(
+    adapted = list(program.find("get_peft_model", "add_adapter"))
+    more = any(True for _ in program.find("requires_grad_", *(() if adapted else ("LoraConfig",)))) or any(
         not any(isinstance(n, ast.ClassDef) for n in program.up(c)) for c in program.find("Linear"))  # fmt: skip
     if freed or more:
         return
@@ -255,6 +256,8 @@ def nothing_trainable(view: View) -> Iterator[Fault]:
         loop = next(iter(program.loops(node)), None)
         if not isinstance(loop, ast.For) or program.guards(node) or not isinstance(loop.iter, ast.Call):
             continue
+        if any(program.scope(c) is not program.scope(node) or c.lineno > node.lineno for c in adapted):
+            continue  # what is put in later is trained
         name = _frozen_here(program, node, key(receiver(loop.iter)))
         trained = any(view.roles.of(c) == "optimizer" and _takes(view, c, name)
                       for c in program.each(ast.Call))  # fmt: skip

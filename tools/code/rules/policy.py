@@ -19,6 +19,9 @@ from .rule import Fault, View, rule
 ADVANTAGE = re.compile(r"(^|_)(adv(s|antages?)?|advantage\w{0,40})$", re.I)
 
 
+SHAPES = ("unsqueeze", "squeeze", "view", "reshape", "float", "to", "expand_as", "flatten")
+
+
 @rule("advantage-with-graph", "S1", "critic-failure", "adv log_p logp",
       bad="""
       for batch in loader:
@@ -69,13 +72,26 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
         ]
         live = [r for r in runs if not no_grad(program.contexts(r))]
         used = any(
-            isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and name in (key(n.left), key(n.right))
+            isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and name in (_bare(n.left), _bare(n.right))
             for n in program.nodes
         )
         whole = filled or isinstance(node.value, ast.BinOp) or _of_this_file(program, node.value)
         if live and not cuts and not later and used and whole:
             yield Fault(node, f"`{name}` holds the graph of the critic and goes into the policy loss",
                         f"`{name}` 带着 critic 的计算图进入策略损失", (instead(node.value, f"({source(program, node.value)}).detach()"),))  # fmt: skip
+
+
+def _bare(expr: ast.expr | None) -> str:
+    """The name of a factor behind its sign, its places and its shape: `-adv[idx].unsqueeze(-1)`."""
+    while True:
+        if isinstance(expr, ast.UnaryOp):
+            expr = expr.operand
+        elif isinstance(expr, ast.Subscript) and not key(expr):
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SHAPES:
+            expr = expr.func.value
+        else:
+            return key(expr)
 
 
 def _of_this_file(program: Program, value: ast.expr) -> bool:
@@ -264,7 +280,9 @@ def advantage_divided_by_zero(view: View) -> Iterator[Fault]:
         spread = isinstance(low, ast.Call) and last(program.path(low.func)) == "std"
         if (
             spread
-            and re.search(r"reward|adv|return|score", source(program, node), re.I)
+            and re.search(
+                r"reward|adv|return|score", f"{source(program, node)} {getattr(program.scope(node), 'name', '')}", re.I
+            )
             and isinstance(node.left, ast.BinOp)
         ):
             text = source(program, node.right)

@@ -34,7 +34,7 @@ def core(expr: ast.expr, program: Program) -> ast.expr:
     return expr
 
 
-@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid no_grad inference_mode",
+@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid no_grad inference_mode target tgt slow",
       bad="""
       policy = AutoModelForCausalLM.from_pretrained(name)
       ref_model = policy

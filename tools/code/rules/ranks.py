@@ -18,7 +18,7 @@ from .look import OF_RANKS, inside, made_by, model_call, source
 from .rule import Fault, View, rule
 
 
-@rule("rank-stops-on-its-own", "S2", "collective-mismatch", "isnan isfinite isinf break time",
+@rule("rank-stops-on-its-own", "S2", "collective-mismatch", "isnan isfinite isinf break time OutOfMemory",
       bad=HEAD + """
 model = DistributedDataParallel(net)
 for batch in loader:
@@ -50,6 +50,7 @@ def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
     shared = view.among_ranks and re.search(r"DistributedDataParallel|\bDDP\b|\bddp\b|FSDP|fully_shard", program.text)
     if not view.distributed and not shared:
         return
+    yield from _own_memory(view)
     yield from _own_figure(view)
     yield from _own_clock(view)
     for training in view.trainings:
@@ -67,6 +68,27 @@ def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
             if own and not asked and before:
                 yield Fault(node.body[-1], "a rank leaves the step because of its own loss, and the others wait for it",
                             "某个 rank 因自己的 loss 离开这一步，其余 rank 会一直等待", beside=(node,))  # fmt: skip
+
+
+def _own_memory(view: View) -> Iterator[Fault]:
+    """A rank that leaves out its step where its own memory runs out."""
+    program = view.program
+    for training in view.trainings:
+        for event in training.of("backward")[:1]:
+            tries = [t for t in program.up(event.node) if isinstance(t, ast.Try) and not any(
+                inside(program, event.node, h) for h in (*t.handlers, *t.finalbody))]  # fmt: skip
+            for handler in (h for t in tries[:1] for h in t.handlers):
+                caught = program.code(handler.type) if handler.type is not None else ""
+                raised = any(isinstance(n, ast.Raise) for n in ast.walk(handler) if _plainly(program, n, handler))
+                if re.search(r"OutOfMemory", caught) and not raised and not any(
+                    isinstance(n, ast.Call) and _together(program, n) for n in ast.walk(handler)):  # fmt: skip
+                    yield Fault(handler, "a rank leaves out the step where its own memory runs out, and the others wait for its gradients",
+                                "某个 rank 显存不足就跳过这一步，其余 rank 会一直等待它的梯度", beside=(event.node,))  # fmt: skip
+
+
+def _plainly(program: Program, node: ast.AST, handler: ast.AST) -> bool:
+    """Whether something is done in a handler whatever the error says."""
+    return not any(isinstance(a, ast.If) and inside(program, a, handler) for a in program.up(node))
 
 
 def _own_figure(view: View) -> Iterator[Fault]:

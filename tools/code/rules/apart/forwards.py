@@ -139,3 +139,13 @@ def by_a_hook(view: View, pace: Pace) -> Iterator[Fault]:
             yield Fault(event.node, "a number is read back from the device for each parameter in every step",
                         "每一步都为每个参数从设备读回一个数", severity="S2")  # fmt: skip
             return
+
+
+def decides(program: Program, call: ast.AST) -> bool:
+    """Whether a number is compared, so that the program has to wait for it."""
+    statement = program.statement(call)
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    nodes = program.within(program.scope(call))
+    tests = [n.test for n in nodes if isinstance(n, (ast.If, ast.IfExp, ast.While))]
+    tests += [n for n in nodes if isinstance(n, ast.Compare)]
+    return any(n is call or (name and key(n) == name) for t in tests for n in ast.walk(t))

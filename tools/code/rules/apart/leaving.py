@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ...conditions import of_the_batch
-from ...program import Program, key, last
+from ...flow import made_of
+from ...program import FUNCTIONS, Program, key, last
 from ..distributed import COLLECTIVES, HEAD, collectives, held_by, own_group
 from ..look import alone_on_rank, inside, rank_branch
 from ..rule import Fault, View, rule
@@ -19,7 +20,7 @@ AGREED = (*COLLECTIVES, "reduce", "gather", "tensor", "as_tensor", "full")
 """Calls that a value is given to before the ranks agree on it."""
 
 
-@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief process_index DDP DistributedDataParallel",
+@rule("rank-leaves-early", "S1", "collective-mismatch", "rank RANK main_process master is_main global_zero process_zero chief process_index DDP DistributedDataParallel FSDP FullyShardedDataParallel",
       bad=HEAD + """
 def report(loss):
     if rank != 0:
@@ -44,6 +45,7 @@ def rank_leaves_early(view: View) -> Iterator[Fault]:
     yield from _left_alone(view, {f.node for f in told})
     yield from _told_alone(view)
     yield from _skipped_alone(view)
+    yield from _decoded_alone(view)
 
 
 def _before_a_collective(view: View) -> Iterator[Fault]:
@@ -128,3 +130,57 @@ def _skipped_alone(view: View) -> Iterator[Fault]:
                 if of_the_batch(program, test, training.node):
                     yield Fault(test, "a rank leaves out this step for what its own batch holds: the others wait for its gradients",
                                 "某个 rank 因自己的批次内容跳过这一步：其他 rank 等待它的梯度", beside=(event.node,))  # fmt: skip
+
+
+def _decoded_alone(view: View) -> Iterator[Fault]:
+    """A loop that runs a sharded model token by token, and that a rank leaves when its own sequences are at their end."""
+    program = view.program
+    loops = [
+        x for x in (*program.each(ast.For), *program.each(ast.While)) if re.search("FSDP|FullySharded", program.text)
+    ]
+    held = set(held_by(view)) if loops else set()
+    for loop in loops:
+        runs = [n for n in program.within(loop) if isinstance(n, ast.Call) and _of_all_ranks(view, n)]
+        together = [n for n in program.within(loop) if isinstance(n, ast.Call) and (
+            last(program.path(n.func)) in COLLECTIVES or program.function(n) in held)]  # fmt: skip
+        if (
+            not runs
+            or together
+            or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in program.within(loop))
+        ):
+            continue
+        ends = [g[0] for n in program.within(loop) if isinstance(n, (ast.Break, ast.Return)) and loop in program.loops(n)
+                for g in program.guards(n)[:1]]  # fmt: skip
+        ends += [loop.test] if isinstance(loop, ast.While) else []
+        own = next((t for t in ends if _ended(program, t)), None)
+        if own is not None:
+            yield Fault(own, "a rank leaves this loop when its own sequences end, and the others wait for its part of the weights",
+                        "某个 rank 在自己的序列结束后就离开循环，其余 rank 会等待它那份权重", beside=(runs[0],))  # fmt: skip
+
+
+def _ended(program: Program, test: ast.expr) -> bool:
+    """Whether a condition asks if all sequences of this rank are at their end."""
+    calls = [n for n, _, _ in made_of(program, test, (), 3) if isinstance(n, ast.Call)]
+    return any(last(program.path(c.func)) in ("all", "any", "item") for c in calls) and bool(
+        re.search(
+            r"eos|finish|done|end|stop|alive|active|unfinished", " ".join(program.code(n) for n in (test, *calls)), re.I
+        )
+    )
+
+
+def _of_all_ranks(view: View, call: ast.Call) -> bool:
+    """Whether a call runs a model whose weights lie on all ranks: as it was wrapped, or as a parameter says that it is."""
+    program = view.program
+    if view.roles.of(call.func) != "model" or not key(call.func):
+        return False
+    names = ("FSDP", "FullyShardedDataParallel", "fully_shard")
+    for node, _, _ in made_of(program, call.func, (), 6):
+        if isinstance(node, ast.Call) and last(program.path(node.func)) in names:
+            return True
+        found = program.binding(node) if isinstance(node, ast.Name) else None
+        if found is not None and isinstance(found.node, FUNCTIONS) and found.how == "parameter":
+            said = (a.annotation for a in (*found.node.args.posonlyargs, *found.node.args.args, *found.node.args.kwonlyargs)
+                    if a.arg == key(node))  # fmt: skip
+            if any(last(program.path(s)) in names for s in said if s is not None):
+                return True
+    return False

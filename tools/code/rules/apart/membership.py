@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of
+from ...flow import made_of, written
 from ...program import FUNCTIONS, Program, argument, key, last
 from ..distributed import HEAD
 from ..look import RANK, RANKS
@@ -112,7 +112,17 @@ def _answered(program: Program, node: ast.AST, statement: ast.AST) -> bool:
     ]
     mine = node in inside
     every = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and _makes(program, n)]
-    return any((n in inside) is not mine for n in every)
+    others = [n for n in every if (n in inside) is not mine]
+    plain = isinstance(node, ast.Call) and all(last(program.path(n.func)) == "new_group" for n in (node, *others))
+    if plain and all(n.args or n.keywords for n in (node, *others)):  # type: ignore[attr-defined]
+        return any(_members(program, n) == _members(program, node) for n in others)  # type: ignore[arg-type]
+    return bool(others)
+
+
+def _members(program: Program, call: ast.Call) -> str:
+    """Of whom a group is made."""
+    given = argument(call, "ranks", 0)
+    return written(program, given) if given is not None else ""
 
 
 def _makes(program: Program, call: ast.Call) -> bool:

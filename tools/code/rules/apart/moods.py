@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterator
 
 from ...flow import made_of
-from ...program import FUNCTIONS, Program, key, last, receiver
+from ...program import FUNCTIONS, Program, default, key, last, passed, receiver
 from ...training import Training
 from ..look import TEST, inside
 from ..rule import Fault, View
 
 OTHERS = re.compile(r"ref|teacher|reward|frozen|target|critic|ema|backbone|encoder|judge|vae|clip", re.I)
 """Words of models that only help."""
+HELPERS = re.compile(r"(^|_)(ref(erence)?|teacher|reward|rm|judge|vae|discriminator)(_|$)", re.I)
+"""Words of models whose mode says nothing of that which is trained."""
+OPTIMIZER = re.compile(r"opt(im\w{0,20})?$", re.I)
 EACH = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 
 
@@ -98,3 +101,39 @@ def phases_alike(view: View) -> Iterator[Fault]:
         ):
             yield Fault(call, f"`{key(receiver(call))}` is in training mode in the phase that evaluates, too",
                         f"`{key(receiver(call))}` 在评测阶段也处于训练模式")  # fmt: skip
+
+
+def told_alike(view: View) -> Iterator[Fault]:
+    """One function that trains or evaluates as it is told, with the model in the same mode both times."""
+    program = view.program
+    if any(c.args or c.keywords for c in program.find("train")):
+        return
+    for training in view.trainings:
+        function = program.scope(training.node)
+        flags = {key(f) for b in training.of("backward") for t, on in b.guards if on and (f := _flag(t)) is not None}
+        own = [n for n in flags if any(b.how == "parameter" for b in program.bound.get(function, {}).get(n, ()))]
+        calls = program.callers(function) if own and isinstance(function, FUNCTIONS) else []
+        told = {on for c in calls for n in own if (on := _told(program, function, c, n)) is not None}
+        runs = [n for n in program.within(training.node) if isinstance(n, ast.Call) and view.roles.of(n.func) == "model"
+                and key(n.func) and not any(key(_flag(t) or t) in own for t, _, _ in program.guards(n))]  # fmt: skip
+        if told == {True, False} and runs:
+            off = next(c for c in calls for n in own if _told(program, function, c, n) is False)
+            yield Fault(runs[0], f"`{key(runs[0].func)}` is evaluated by what trains it, without `eval()`: dropout stays on",
+                        f"训练与评测共用该函数，却没有为 `{key(runs[0].func)}` 调用 `eval()`：dropout 仍然开启", beside=(off,))  # fmt: skip
+            return
+
+
+def _flag(test: ast.expr) -> ast.expr | None:
+    """`x` of `x` and of `x is not None`."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        return test.left
+    return test if isinstance(test, ast.Name) else None
+
+
+def _told(program: Program, function: ast.AST, call: ast.Call, name: str) -> bool | None:
+    """Whether a call tells a function to train; None where that cannot be told."""
+    given = next((v for n, v in passed(function, call) if n == name), None) if isinstance(function, FUNCTIONS) else None
+    given = given if given is not None else default(function, name)
+    if isinstance(given, ast.Constant):
+        return bool(given.value)
+    return True if given is not None and OPTIMIZER.search(key(given)) else None

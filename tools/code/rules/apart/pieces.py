@@ -57,6 +57,8 @@ def unprepared(view: View, training: Training) -> Iterator[Fault]:
     """A schedule that is stepped under `accumulate` and was not prepared, so that it moves with each micro-batch."""
     program = view.program
     given = {last(key(a)) for c in program.find("prepare", "prepare_scheduler") for a in c.args}
+    given |= {last(key(n)) for c in program.find("prepare", "prepare_scheduler")
+              if isinstance(s := program.statement(c), ast.Assign) for n in ast.walk(s.targets[0])}  # fmt: skip
     many = [c for c in program.find("Accelerator") if (n := argument(c, "gradient_accumulation_steps")) is not None
             and program.const(n) != 1]  # fmt: skip
     for event in training.of("schedule") if many and given else ():
@@ -166,3 +168,34 @@ def _told(program: Program, call: ast.Call) -> bool:
         if value is not None:
             return program.usually(value) != 1
     return False
+
+
+def by_hand_twice(view: View) -> Iterator[Fault]:
+    """A loss that is divided by the number of micro-batches where it is made, and once more where it is used."""
+    program = view.program
+    for training in view.trainings:
+        found = training.accumulation
+        count = found.count if found is not None else None
+        for event in training.of("backward") if count is not None else ():
+            outer = program.origin(event.on, inside=False) if event.on is not None else None
+            divided = isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)
+            if (
+                not isinstance(outer, ast.BinOp)
+                or not divided
+                or count is None
+                or not _alike(program, outer.right, count)
+            ):
+                continue
+            inner = next((n for n, _, _ in made_of(program, outer.left, event.calls, 6) if isinstance(n, ast.BinOp)
+                          and isinstance(n.op, ast.Div) and _alike(program, n.right, outer.right)), None)  # fmt: skip
+            if inner is not None:
+                yield Fault(outer, "the loss is divided by the number of micro-batches twice",
+                            "loss 被累积步数除了两次", beside=(inner,))  # fmt: skip
+
+
+def _alike(program: Program, one: ast.expr, other: ast.expr) -> bool:
+    """Whether two numbers are the same, as they are written."""
+    if key(one) and last(key(one)) == last(key(other)):
+        return True
+    a, b = program.const(one), program.const(other)
+    return a is not None and a == b and a != 1

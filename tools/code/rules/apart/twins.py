@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import Program, key, last, passed
+from ...program import Program, key, last, passed, receiver
 from ..look import no_grad
 from ..rule import Fault, View
 
@@ -18,6 +18,7 @@ REFERENCE = re.compile(r"(^|_|\.)(ref|reference|old|frozen|initial|sft)(_?(model
 def twins(view: View) -> Iterator[Fault]:
     """A second name of a model, by which it is asked the very same without gradients: the two answers never differ."""
     program = view.program
+    yield from _target_of_itself(view)
     closed: list[ast.Call] | None = None
     for node in program.each(ast.Assign):
         target = node.targets[0]
@@ -40,6 +41,34 @@ def twins(view: View) -> Iterator[Fault]:
                 break
 
 
+def _target_of_itself(view: View) -> Iterator[Fault]:
+    """A target network, or the slow one of two, that is the very network which is trained."""
+    program = view.program
+    for node in program.each(ast.Assign):
+        targets, values = node.targets[0], node.value
+        pairs = [(targets, values)]
+        if isinstance(targets, ast.Tuple) and isinstance(values, ast.Tuple) and len(targets.elts) == len(values.elts):
+            pairs = list(zip(targets.elts, values.elts, strict=True))
+        for target, value in pairs:
+            same = alias(value, program) if SLOW.search(last(key(target))) else None
+            known = same is not None and view.roles.of(same) == "model" and not SLOW.search(last(key(same)))
+            if known and same is not None and _both_run(view, target, same):
+                yield Fault(node, f"`{key(target)}` is the same object as `{key(same)}`: it moves with each step",
+                            f"`{key(target)}` 与 `{key(same)}` 是同一个对象：每一步都随之改变", severity="S1")  # fmt: skip
+
+
+def _both_run(view: View, slow: ast.expr, own: ast.expr) -> bool:
+    """Whether the network is trained in this file, and asked under its slow name."""
+    program = view.program
+    asked = {key(c.func) for c in program.each(ast.Call)}
+    trained = any(key(receiver(c)) in {key(own), last(key(own))} for c in program.find("parameters"))
+    return key(slow) in asked and trained and not any(True for _ in program.find("deepcopy"))
+
+
+SLOW = re.compile(
+    r"^(target|tgt|slow|momentum|key)(_?(net|network|q|model|policy|critic|encoder))?$|_(target|tgt)$", re.I
+)
+"""Words of networks that follow the trained one slowly."""
 SAME_OBJECT = ("unwrap_model", "unwrap", "extract_model_from_parallel")
 """Calls that give what a model is wrapped around: the same parameters."""
 
@@ -67,8 +96,7 @@ def alias(value: ast.expr, program: Program) -> ast.expr | None:
             break
     if isinstance(value, ast.Call) and (function := program.function(value)) is not None:
         given = dict(passed(function, value))
-        returned = [n.value for n in program.within(function) if isinstance(n, ast.Return)]
-        names = {key(r) for r in returned if r is not None}
+        names = {key(r) for r in program.ends(value)}
         changed = any(key(t) in names for n in program.within(function) if isinstance(n, ast.Assign) for t in n.targets)
         if len(names) == 1 and not changed and (same := given.get(next(iter(names)))) is not None:
             value = same

@@ -15,7 +15,7 @@ from ..meaning.ways import made, returns
 from ..rule import Fault, View, rule
 
 
-@rule("ema-weights-swapped", "S1", "silent-degradation", "ema decay momentum tau",
+@rule("ema-weights-swapped", "S1", "silent-degradation", "ema EMA decay momentum tau",
       bad="""
       import torch
       for p_ema, p in zip(ema_model.parameters(), model.parameters()):
@@ -89,7 +89,7 @@ def _rest(expr: ast.expr) -> bool:
 
 def _decay(program: Program, expr: ast.expr) -> bool:
     """Whether a factor is the large one: its number, or that it is called decay."""
-    number = program.const(expr)
+    number = program.usually(expr)
     if isinstance(number, float):
         return number > 0.5
     return bool(re.search(r"decay", last(key(expr)), re.I)) and "weight" not in key(expr)
@@ -165,10 +165,35 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
             built = re.search(
                 r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path
             ) or (last(path) in view.roles.modules and re.search(r"Dropout|BatchNorm|dropout", program.text))
-            if path and built and not _settled(view, name):
+            carried = _carried_along(view, event.node, name) or (path and _loaded_as_trained(view, name, path))
+            if ((path and built) or carried) and not _settled(view, name):
                 yield Fault(event.node, f"`{name}` gives targets in training mode", f"`{name}` 在训练模式下给出目标",
                             beside=(origin,) if origin is not None else ())  # fmt: skip
                 return
+
+
+def _carried_along(view: View, call: ast.AST, name: str) -> bool:
+    """Whether a model is a part of a module that is put into training mode as a whole, and takes its parts along."""
+    program = view.program
+    owner = next((n for n in program.up(call) if isinstance(n, ast.ClassDef)), None)
+    if (
+        owner is None
+        or owner.name not in view.roles.modules
+        or not name.startswith("self.")
+        or program.method(owner, "train")
+    ):
+        return False
+    whole = (
+        c for c in program.find("train") if not c.args and (on := receiver(c)) is not None and program.kind(on) is owner
+    )
+    return any(True for _ in whole) and f"{name} = [" not in program.text
+
+
+def _loaded_as_trained(view: View, name: str, path: str) -> bool:
+    """Whether a model made by its class, and so in training mode, is given the weights of one that was trained."""
+    program = view.program
+    loads = (key(receiver(c)) for c in program.find("load_state_dict"))
+    return bool(re.fullmatch(r"[A-Z]\w{0,60}", last(path))) and any(last(k) == last(name) for k in loads)
 
 
 def _loaded(view: View, expr: ast.expr) -> ast.Call | None:

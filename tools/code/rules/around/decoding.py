@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import Program, argument, key, last, receiver
+from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..look import source
 from ..meaning.ways import given
 from ..rule import Fault, View, rule
@@ -117,6 +117,9 @@ def seed_set_before_each_sample(view: View) -> Iterator[Fault]:
     program = view.program
     for call in program.find("manual_seed", "set_seed", "seed", "manual_seed_all"):
         value = call.args[0] if call.args else argument(call, "seed")
+        if not program.loops(call) and (again := _sampled_again(view, call, value)) is not None:
+            yield Fault(call, "the same seed before each sample: all samples are the same",
+                        "每次采样前都设同一个种子：所有样本相同", beside=(again,))  # fmt: skip
         for loop in program.loops(call)[:1]:
             counted = (
                 isinstance(loop, ast.For)
@@ -135,6 +138,31 @@ def seed_set_before_each_sample(view: View) -> Iterator[Fault]:
             if counted and samples and fixed and not varies:
                 yield Fault(call, "the same seed before each sample: all samples are the same",
                             "每次采样前都设同一个种子：所有样本相同", beside=(samples[0],))  # fmt: skip
+
+
+def _sampled_again(view: View, call: ast.Call, value: ast.expr | None) -> ast.AST | None:
+    """Where a function that sets a written seed and samples is called several times for the same thing."""
+    program, scope = view.program, view.program.scope(call)
+    if not isinstance(scope, FUNCTIONS) or not isinstance(program.const(value), int):
+        return None
+    draws = [
+        c
+        for c in generations(view)
+        if program.scope(c) is scope and c.lineno > call.lineno and given(view, c, "do_sample")[1] is True
+    ]
+    for site in program.callers(scope) if draws else ():
+        around = [g for a in program.up(site) for g in getattr(a, "generators", ())] + [
+            x for x in program.loops(site)[:1]
+        ]
+        for loop in around[:1]:
+            over = getattr(loop, "iter", None)
+            counted = isinstance(over, ast.Call) and program.path(over.func) == "range"
+            used = (
+                {key(n) for n in ast.walk(site)} & {key(n) for n in ast.walk(loop.target)} - {""} if counted else {"?"}
+            )  # type: ignore[attr-defined]
+            if not used:
+                return site
+    return None
 
 
 @rule("drawn-from-raw-scores", "S1", "sampling-params-wrong", "multinomial",

@@ -12,6 +12,7 @@ from ....patterns import bounded
 from ...flow import part
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
+from ..apart.lasts import last_of_all
 from ..look import option, source
 from ..meaning.ways import constructor, given, made, opaque, reached, whole
 from ..rule import Fault, View, rule
@@ -272,7 +273,7 @@ def _judged(view: View, statement: ast.stmt, name: str) -> bool:
     for node in program.within(program.scope(statement)):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and _one_of(program, node.left, name):
             return True
-        if isinstance(node, ast.Call) and any(key(a) == name for a in node.args):
+        if isinstance(node, ast.Call) and any(key(a) == name or _one_of(program, a, name) for a in node.args):
             function = program.function(node)
             inner = program.code(function, 4000) if function is not None else ""
             if JUDGES.search(last(program.path(node.func))) and not re.search(
@@ -366,6 +367,7 @@ def pooled_over_padding(view: View) -> Iterator[Fault]:
     program = view.program
     if not re.search(r"padding\s{0,4}=\s{0,4}(True|['\"](longest|max_length))", program.text):
         return
+    yield from last_of_all(view)
     for call in program.find("mean"):
         on = receiver(call)
         axis = argument(call, "dim", 0) or argument(call, "axis")

@@ -49,6 +49,7 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
     Why: a state dict refers to the weights, which go on training: what is restored as the best is the last.
     """
     program = view.program
+    yield from _written_beside(view)
     for scoped in program.bound.values():
         for name, bindings in scoped.items():
             for binding in bindings:
@@ -62,9 +63,26 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
                 kept = re.search(
                     r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I
                 ) or _if_better(program, binding.node)
-                if live and kept and isinstance(value, ast.Call) and _model(view, value) and _restored(program, name, value):  # fmt: skip
+                if live and kept and isinstance(value, ast.Call) and _model(view, value) and (
+                    _restored(program, name, value) or _kept_for_later(program, name, binding.node)):  # fmt: skip
                     yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
                                 (instead(value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
+
+
+def _written_beside(view: View) -> Iterator[Fault]:
+    """Live weights that a thread writes while the training goes on."""
+    program = view.program
+    for call in program.find("Thread", "submit", "apply_async"):
+        given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+        if not any(last(program.path(n)) == "save" for n in given if isinstance(n, ast.Attribute)):
+            continue
+        for value in given:
+            made = program.origin(value, inside=False) if isinstance(value, (ast.Name, ast.Call)) else None
+            live = isinstance(made, ast.Call) and last(program.path(made.func)) == "state_dict"
+            if isinstance(made, ast.Call) and live and _model(view, made):
+                yield Fault(made, "a thread writes the live weights while they are trained on: the file holds some of each step",
+                            "线程写出的是仍在训练的权重：文件里混有不同步的参数", beside=(call,))  # fmt: skip
+                break
 
 
 def _if_better(program: Program, node: ast.AST) -> bool:
@@ -92,6 +110,29 @@ def _restored(program: Program, name: str, value: ast.Call) -> bool:
             return not re.search(
                 rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value)
             )
+    return False
+
+
+def _kept_for_later(program: Program, name: str, node: ast.AST) -> bool:
+    """Whether what a name holds is written or given back once the loop is over in which it was kept."""
+    loops = program.loops(node)
+    if not loops or re.search(
+        rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, node)
+    ):
+        return False
+    end = getattr(loops[-1], "end_lineno", 0) or 0
+    uses = [
+        n for n in program.within(program.scope(node)) if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name
+    ]
+    later = [n for n in uses if isinstance(n.ctx, ast.Load) and n.lineno > end]
+    for use in later:
+        for above in program.up(use):
+            if isinstance(above, ast.Return) or (
+                isinstance(above, ast.Call) and last(program.path(above.func)) in ("save", "save_file", "dump")
+            ):
+                return True
+            if isinstance(above, ast.stmt):
+                break
     return False
 
 

@@ -64,7 +64,7 @@ def _of_an_epoch(view: View) -> Iterator[tuple[str, ast.Call]]:
         scope = program.scope(training.node)
         if not training.whole or not isinstance(scope, FUNCTIONS):
             continue
-        for name, bindings in program.bound[scope].items():
+        for name, bindings in program.bound.get(scope, {}).items():
             made = bindings[0].value
             if (
                 len(bindings) != 1
@@ -161,8 +161,14 @@ def decay_groups_swapped(view: View) -> Iterator[Fault]:
     Known gaps: groups that are told apart by something else than names of norms and the number of dimensions.
     """
     program = view.program
-    for call in [n for n in program.each(ast.Call) if n.args and view.roles.of(n) == "optimizer"]:
-        groups = [fields(program, s.node) for s in made_of(program, call.args[0])]
+    given = {n: n.args[0] for n in program.each(ast.Call) if n.args and view.roles.of(n) == "optimizer"}
+    listed = [
+        n
+        for n in program.each(ast.List)
+        if not given and len(n.elts) == 2 and all(isinstance(e, ast.Dict) for e in n.elts)
+    ]
+    for call, whole in (given or dict(zip(listed, listed, strict=True))).items():
+        groups = [fields(program, s.node) for s in made_of(program, whole)]
         kinds = {
             (_vectors(program, g["params"]), program.const(g["weight_decay"]) == 0): g["params"]
             for g in groups if "params" in g and "weight_decay" in g

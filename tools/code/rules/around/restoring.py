@@ -13,6 +13,7 @@ from ...flow import made_of
 from ...patch import after
 from ...program import Binding, Program, key, last, receiver
 from ...training import Training
+from ..apart.rotating import rotated_first
 from ..look import inside, source
 from ..rule import Fault, View, rule
 
@@ -20,7 +21,7 @@ KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_
         "scaler": r"(grad_)?scaler(_state)?(_dict)?$"}  # fmt: skip
 
 
-@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save dump(",
+@rule("checkpoint-overwritten-in-place", "S3", "checkpoint-save-failure", "torch.save dump( rmtree unlink",
       bad="""
       for step, batch in enumerate(loader):
           loss = model(**batch).loss
@@ -49,6 +50,7 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _deleted_first(view)
+    yield from rotated_first(view)
     if re.search(
         r"os\.replace|os\.rename|\.rename\(|shutil\.move|\.replace\((self\.)?\w{0,40}(path|tmp|file|dst|target)|[\"']\.?(tmp|part)\b",
         program.text,
@@ -62,7 +64,8 @@ def checkpoint_overwritten_in_place(view: View) -> Iterator[Fault]:
         words = " ".join(str(n.value) for n, _, _ in made_of(program, saved.path) if isinstance(n, ast.Constant))
         if re.search(r"best|final", words + program.code(saved.path)):
             continue
-        resumed = any(same_place(program, saved.path, r) for r in read) and len(saved.fields) > 1
+        several = len(saved.fields) > 1 or any(isinstance(v, ast.DictComp) for v in saved.fields.values())
+        resumed = any(same_place(program, saved.path, r) for r in read) and several
         yield Fault(saved.call, "the only checkpoint is written over in place: a killed job leaves none",
                     "原地覆盖唯一的检查点：写到一半被杀就什么都不剩", severity="S2" if resumed else "")  # fmt: skip
 

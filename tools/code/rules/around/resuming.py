@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...checkpoints import asked_for_in, held, saves
+from ...checkpoints import asked_for, asked_for_in, held, saves
 from ...flow import made_of
 from ...program import Program, key, last, receiver
+from ..look import EPOCH
 from ..rule import Fault, View, rule
 
 
@@ -42,6 +43,7 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _never_used(view)
+    yield from _never_asked(view)
     yield from _by_helpers(view)
     for loop in (n for n in program.each(ast.For) if isinstance(n.iter, ast.Call)):
         call = loop.iter
@@ -94,6 +96,27 @@ def _never_used(view: View) -> Iterator[Fault]:
             if not uses and any(t.of("step") for t in view.trainings):
                 text = f"`{name}` is read from the checkpoint and never used: the run begins at its beginning"
                 yield Fault(read[0].node, text, f"从检查点读出的 `{name}` 没有被使用：又从头训练", beside=(loads[0],))
+
+
+def _never_asked(view: View) -> Iterator[Fault]:
+    """An epoch that is saved beside an optimizer which is loaded again, and that nothing reads."""
+    program = view.program
+    loads = [c for c in program.find("load_state_dict") if view.roles.of(receiver(c)) == "optimizer"]
+    kept = (
+        [s for s in saves(view) if any(re.fullmatch(r"(last_|current_)?(epoch|ep)", f) for f in s.fields)]
+        if loads
+        else []
+    )
+    if not kept or any(re.search(r"epoch|^ep$|step|iter", f) for f in asked_for(program)):
+        return
+    for training in view.trainings:
+        for loop in training.outer:
+            over = loop.iter if isinstance(loop, ast.For) else None
+            plain = isinstance(over, ast.Call) and program.path(over.func) in ("range", "trange", "tqdm.trange")
+            if plain and isinstance(over, ast.Call) and len(over.args) == 1 and EPOCH.search(key(loop.target)):  # type: ignore[attr-defined]
+                yield Fault(loop, "the epoch is saved and never read again: a run that goes on begins with the first",
+                            "保存了 epoch 却从不读回：恢复后又从第一个 epoch 开始", beside=(loads[0],))  # fmt: skip
+                return
 
 
 def _shown(program: Program, node: ast.AST) -> bool:

@@ -266,9 +266,12 @@ def split_differs_between_ranks(view: View) -> Iterator[Fault]:
     Why: what is validation on one rank is trained on by another.
     """
     program = view.program
-    if not view.distributed or re.search(
-        r"manual_seed|set_seed|seed_everything|random\.seed|RandomState|default_rng", program.text
-    ):
+    seeds = [
+        c
+        for c in program.find("manual_seed", "set_seed", "seed_everything", "seed", "RandomState", "default_rng")
+        if c.args
+    ]
+    if not view.distributed or any(not re.search("rank", program.code(c.args[0]), re.I) for c in seeds):
         return
     for call in program.find("random_split", "train_test_split"):
         told = any(k.arg in ("generator", "random_state", "seed", None) or (k.arg == "shuffle") for k in call.keywords)

@@ -46,10 +46,13 @@ def generator_copied_to_workers(view: View) -> Iterator[Fault]:
         for node in program.within(function):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             for name, value in _pairs(target, node.value if isinstance(node, ast.Assign) else None):
+                seeded = isinstance(value, ast.Call) and last(program.path(value.func)) == "manual_seed"
+                value = receiver(value) if seeded and isinstance(value, ast.Call) else value
                 made = isinstance(value, ast.Call) and last(program.path(value.func)) in (
                     "default_rng",
                     "RandomState",
                     "Random",
+                    *(("Generator",) if seeded else ()),
                 )
                 again = (
                     any(
@@ -80,6 +83,8 @@ def _drawn(view: View, methods: dict, name: str) -> bool:
         seen.add(function)
         for node in view.program.within(function):
             if isinstance(node, ast.Call) and key(receiver(node)) == name:
+                return True
+            if isinstance(node, ast.Call) and any(k.arg == "generator" and key(k.value) == name for k in node.keywords):
                 return True
             if isinstance(node, ast.Call) and key(receiver(node)) == "self":
                 waiting.append(last(view.program.path(node.func)))

@@ -16,6 +16,13 @@ from ..rule import Fault, View
 CHAT = re.compile(r"^[\w./-]+-(Instruct|Chat|it|instruct|chat|sft|dpo|zephyr)(-[\w.]+)?$|/zephyr-")
 STRONG = frozenset(("lower", "casefold", "upper", "normalize", "normalize_answer", "translate"))
 """What makes two texts alike that were not."""
+EACH = (ast.SetComp, ast.ListComp, ast.GeneratorExp)
+BARE = frozenset((
+    "strip", "zip", "get", "rstrip", "lstrip", "enumerate", "generate", "decode", "batch_decode", "list", "tqdm", "map", "loads",
+    "load", "open", "items", "values", "keys", "readlines", "splitlines", "read_text", "read", "load_dataset", "DictReader", "str",
+    "dict", "tuple", "select", "argv",
+))  # fmt: skip
+"""Calls behind which a text is what it was in the data."""
 GUESS = re.compile(r"pred|out|gen|resp|answer|completion|result|guess|hyp|reply|cand", re.I)
 GOLD = re.compile(r"gold|ref|target|answer|label|expected|truth|solution", re.I)
 ALIKE = re.compile(r"norm|per_token|length|lower|strip|clean|strict|case|template|shots|punct", re.I)
@@ -85,11 +92,12 @@ def halves(view: View) -> Iterator[Fault]:
     """Answers and references of which one side alone is made alike: by a function, in a list, in words."""
     program = view.program
     for node in program.each(ast.Compare):
-        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
-            continue
         sides = (node.left, node.comparators[0])
+        among = isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(program.origin(sides[1]), EACH)
+        if len(node.ops) != 1 or not (among or isinstance(node.ops[0], (ast.Eq, ast.NotEq))):
+            continue
         if any(isinstance(s, ast.Constant) for s in sides) or not all(
-            isinstance(s, (ast.Name, ast.Call, ast.Subscript)) for s in sides
+            isinstance(s, (ast.Name, ast.Call, ast.Subscript, *(EACH if among else ()))) for s in sides
         ):
             continue
         words = [_words(program, s) for s in sides]
@@ -121,20 +129,7 @@ def _words(program: Program, expr: ast.expr) -> str:
 def _cleaned(program: Program, expr: ast.expr) -> bool:
     """Whether a value is a text of data: a field or a part of a list, blanks cut off at most."""
     calls = [n for n, _, _ in made_of(program, expr, (), 4) if isinstance(n, ast.Call)]
-    plain = (
-        "strip",
-        "zip",
-        "get",
-        "rstrip",
-        "lstrip",
-        "enumerate",
-        "generate",
-        "decode",
-        "batch_decode",
-        "list",
-        "tqdm",
-    )
-    return all(last(program.path(c.func)) in plain for c in calls)
+    return all(last(program.path(c.func)) in BARE or program.function(c) is not None for c in calls)
 
 
 def _seen(program: Program, expr: ast.expr) -> bool:
@@ -196,7 +191,11 @@ def _differs(program: Program, function: ast.AST, one: ast.Call, other: ast.Call
     systems = [n for n in apart if n not in told]
     return (
         told[0]
-        if len(told) == 1 and len(systems) == 1 and re.search(r"model|scorer|lm|system|predict|name", systems[0])
+        if len(told) == 1
+        and len(systems) == 1
+        and re.search(
+            r"model|scorer|lm|system|predict|name|^outs?$|output|preds?$|answers|hyp|generat|texts", systems[0]
+        )
         else ""
     )
 
@@ -239,11 +238,19 @@ def drawn_by_hand(view: View) -> Iterator[ast.AST]:
 def answer_given(view: View) -> Iterator[Fault]:
     """A prompt that holds the very field with which the answer is compared."""
     program = view.program
-    for call in program.find("generate", "complete", "chat", "ask", "predict"):
+    asked = [
+        c
+        for c in program.each(ast.Call)
+        if isinstance(c.func, ast.Name) and re.fullmatch(r"model|llm|lm|ask|answer_with|query", c.func.id)
+    ]
+    for call in (*program.find("generate", "complete", "chat", "predict"), *asked):
         nodes = [
             (n, calls) for a in call.args for n, _, calls in made_of(program, a, (), 4) if isinstance(n, ast.Subscript)
         ]
-        held = {key(n): n for n, calls in nodes if key(n) and GOLD.search(key(n).split("[")[-1]) and not calls}
+        named = [
+            (_as_given(program, n, calls), n) for n, calls in nodes if key(n) and GOLD.search(key(n).split("[")[-1])
+        ]
+        held = {name: n for name, n in named if name}
         scope = program.scope(call)
         for test in (n for n in program.within(scope) if held and isinstance(n, (ast.Compare, ast.Call))):
             sides = (
@@ -258,6 +265,15 @@ def answer_given(view: View) -> Iterator[Fault]:
                 yield Fault(held[shared], f"the prompt holds `{shared}`, with which the answer is compared",
                             f"提示中已含有用于比对的 `{shared}`", beside=(test,))  # fmt: skip
                 return
+
+
+def _as_given(program: Program, node: ast.Subscript, calls: tuple[ast.Call, ...]) -> str:
+    """The name of a field where the one call that it came through was made."""
+    if len(calls) != 1:
+        return "" if calls else key(node)
+    function, root = program.function(calls[0]), key(node).split("[")[0]
+    given = next((v for own, v in passed(function, calls[0]) if own == root), None) if function is not None else None
+    return key(node).replace(root, key(given), 1) if given is not None and key(given) else ""
 
 
 def _after(program: Program, call: ast.Call) -> bool:

@@ -8,8 +8,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of
-from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...flow import made_of, returned
+from ...program import FUNCTIONS, Program, argument, default, key, last, passed, receiver
 from ..look import source
 from ..rule import Fault, View, rule
 
@@ -26,9 +26,10 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
     """
     program = view.program
     ranked = re.search(r"reward|advantage|policy|log_?p(rob|s\b|\b)", program.said, re.I)
-    for call, what, low, high in _clips(program):
-        bounds = [program.const(b) for b in (low, high)]
+    for call, what, low, high in (*_clips(program), *_helpers(program)):
+        bounds = [program.const(b) if b is not None else None for b in (low, high)]
         about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
+        about += f" {source(program, program.origin(what))}" if what is not None else ""
         if what is None or not (
             re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I) or (ranked and _standardised(program, what))
         ):
@@ -69,6 +70,19 @@ def _clips(program: Program) -> Iterator[Clip]:
             other = next((a for a in inner.args if isinstance(program.const(a), (int, float))), None)
             inner = next((a for a in inner.args if a is not other), inner)
         yield call, inner, (other if upper else bound), (bound if upper else other)
+
+
+def _helpers(program: Program) -> Iterator[Clip]:
+    """The calls of a function of this file that only clips what it is given."""
+    clips = {c: (what, low, high) for c, what, low, high in _clips(program)}
+    for function in (f for fs in program.functions.values() for f in fs):
+        ends = returned(function)
+        what, *bounds = clips.get(ends[0], (None,)) if len(ends) == 1 else (None,)  # type: ignore[call-overload]
+        own = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+        for call in program.callers(function) if what is not None and key(what) in own else ():
+            told = dict(passed(function, call))
+            low, high = ((told.get(key(b)) or default(function, key(b))) if key(b) in own else b for b in bounds)
+            yield call, told.get(key(what)), low, high
 
 
 def _lost(view: View, what: ast.expr, low: object, high: object) -> tuple[str, str] | None:
@@ -134,6 +148,14 @@ def _levels(program: Program, expr: ast.expr) -> tuple[list[float], list[float]]
              and isinstance(n.op, ast.Add)]  # fmt: skip
     parts += [s for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Add, ast.Sub)) for s in (n.left, n.right)
               if not (s is n.right and isinstance(n.op, ast.Sub))]  # fmt: skip
+    begun = [
+        b
+        for s in scopes
+        for n in names
+        for b in program.bound.get(s, {}).get(n, ())
+        if b.how == "assign" and b.part is None
+    ]
+    parts += [b.value for b in begun if b.value is not None and any(isinstance(p, ast.expr) for p in parts)]
     numbers = [v for p in parts if (v := _number(program, p)) is not None]
     return [v for v in numbers if v > 0], [v for v in numbers if v < 0]
 

@@ -214,6 +214,12 @@ def _end_of(program: Program, held: ast.expr, ends: list[ast.expr]) -> ast.expr:
     return next((e for e in ends if e is held or e in program.up(held)), ends[0])
 
 
+def _counted(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is the one thing that a function or `lambda` is given."""
+    around = next((a for a in program.up(expr) if isinstance(a, (*FUNCTIONS, ast.Lambda))), None)
+    return around is not None and [a.arg for a in around.args.args] == [key(expr)]
+
+
 @rule("warmup-by-whole-numbers", "S1", "lr-schedule-misconfig", "warm",
       bad="""
       def factor(step):
@@ -261,7 +267,7 @@ def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
         )
         if (
             (returned or scaled)
-            and re.search(r"step|it\b|epoch|iter", program.code(node.left))
+            and (re.search(r"step|it\b|epoch|iter", program.code(node.left)) or _counted(program, node.left))
             and isinstance(node.left, (ast.Name, ast.Attribute, ast.BinOp))
         ):
             yield Fault(node, "the warm-up divides in whole numbers: the rate stays zero until its end", "预热用了整除：学习率在结束前一直是零",

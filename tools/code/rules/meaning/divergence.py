@@ -17,7 +17,11 @@ from ..memory import base
 from ..preference import KL, KL_SCALE, core
 from ..rule import Fault, View, rule
 
-REF = re.compile(r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b", re.I)
+REF = re.compile(
+    r"(^|_|\b)ref(erence)?(_|\b|\.|$)|reference|_ref\b|(^|_|\b)(anchor|frozen|prior|sft)(_|\b|$)"
+    r"|(^|_|\b)(init(ial)?|base|orig(inal)?)_?(model|policy|log_?p|lp)|log_?p(rob)?s?_(init(ial)?|base|orig(inal)?)\b",
+    re.I,
+)
 LOGP = re.compile(r"log_?p|log_softmax|(^|_|\b)lp(_|$|\b)|log_?ratio", re.I)
 KEEPS = ("mean", "sum", "masked_mean", "clamp", "detach", "float", "to", "unsqueeze", "squeeze", "stack", "view", "cpu")
 """Calls behind which a sum keeps its sign."""
@@ -26,7 +30,7 @@ MASK = re.compile(r"mask|attn|valid|keep", re.I)
 CURVED = ("exp", "expm1", "pow", "square", "abs")
 
 
-@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref exp(",
+@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref exp( anchor logp",
       bad="""
       for batch in loader:
           pg_loss, kl = step(policy, ref_model, batch)
@@ -248,17 +252,34 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
             statement, ast.AugAssign
         )
         return "loss" if told else ""
-    if _becomes_a_loss(program, statement, target):
+    if _becomes_a_loss(program, statement, target) and not _turned_later(program, statement, target):
         return "loss" if any(re.search(r"(^|_)(adv|ratio|surr|w)", w, re.I) for w in words) else ""
     minus = isinstance(top, ast.UnaryOp) and isinstance(top.op, ast.USub)
     if minus and any(re.search(r"(^|_)(obj|objective|surr|surrogate|gain)", w, re.I) for w in words):
         return "loss"  # what is to grow, turned round as a whole
+    if (
+        target
+        and _turned_later(program, statement, target)
+        and any(re.search(r"(^|_)(adv|ratio|surr|obj)", w, re.I) for w in words)
+    ):
+        return "reward"  # an objective, of which the loss is the negative
     preferred = re.search(r"sigmoid|softplus", program.text)
     if isinstance(statement, ast.Return):
         paid += f" {getattr(program.scope(statement), 'name', '')}"
     paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
                      and b.how == "for" and b.value is not None)  # fmt: skip
     return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""
+
+
+def _turned_later(program: Program, statement: ast.stmt, target: str) -> bool:
+    """Whether what is made of a sum next, or given back, is its negative."""
+    scope = program.scope(statement)
+    later = (
+        n for n in program.within(scope) if isinstance(n, (ast.Assign, ast.Return)) and n.lineno > statement.lineno
+    )
+    uses = [n.value for n in later if n.value is not None and target in {key(x) for x in ast.walk(n.value)}]
+    minus = [v for u in uses for v in ast.walk(u) if isinstance(v, ast.UnaryOp) and isinstance(v.op, ast.USub)]
+    return len(uses) == 1 and any(target in {key(x) for x in ast.walk(m)} for m in minus)
 
 
 def _becomes_a_loss(program: Program, statement: ast.stmt, target: str) -> bool:

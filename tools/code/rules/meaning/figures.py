@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import LOOPS, Program, argument, key, last, receiver
+from ..judging.chosen import compared
 from ..look import epoch_loop, option, source
 from ..rule import Fault, View, rule
 from .ways import SHAPES, constructor, given, peeled, whole
@@ -250,7 +251,7 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
                         f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
 
 
-@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode=",
+@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best",
       bad=("""
       from lightning.pytorch.callbacks import ModelCheckpoint
       keep = ModelCheckpoint(monitor="val_acc", save_top_k=1)
@@ -285,6 +286,8 @@ def best_is_the_worst(view: View) -> Iterator[Fault]:
         if isinstance(monitor, str) and isinstance(larger, bool):
             yield from _turned(call, monitor, "max" if larger else "min")
     yield from _plateau(view)
+    for test, figure, mode in compared(program):
+        yield from _turned(test, figure, mode)
 
 
 def _turned(call: ast.AST, monitor: str, mode: str) -> Iterator[Fault]:
@@ -347,7 +350,7 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
             for m in made
             if isinstance(m, ast.Call)
             for a in m.args
-            if re.search(r"(^|_)test(_|$)", last(key(a)))
+            if re.search(r"(^|_)test(_|$)", last(key(a))) or _beside_validation(program, node, key(a))
         ]
         best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)]
         saves = any(
@@ -356,6 +359,14 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
         )
         if scored and best and saves:
             yield Fault(test, f"the checkpoint is chosen by `{scored[0]}`", f"用 `{scored[0]}` 来选择检查点")
+
+
+def _beside_validation(program: Program, node: ast.AST, name: str) -> bool:
+    """Whether `te` is the test part, beside a validation part in the same function."""
+    bound = program.bound.get(program.scope(node), {})
+    return name in ("te", "ts", "te_dl", "te_loader") and any(
+        re.match(r"va(l\w{0,8})?(_dl|_loader)?$|vl$|dev", n) for n in bound
+    )
 
 
 def _threshold_chosen(program: Program) -> Iterator[Fault]:

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import Program, key, last, receiver
+from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
+from ..steps.aligned import divided_by_all, masked_from_the_left, off_by_one
 from .terms import criteria, last_layer, meaning
 from .ways import constructor, whole
 
@@ -40,6 +41,7 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
     Why: the loss, and its gradient, shrink with the padding of the batch: short examples hardly count.
     """
     program = view.program
+    yield from divided_by_all(view)
     for call in program.find("mean"):
         on = receiver(call)
         value = call.args[0] if call.args and key(on) in ("torch", "np", "jnp") else on
@@ -47,6 +49,10 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
         if value is None or len(along) > 1 or (along and program.const(along[0]) not in (1, -1)):
             continue
         value = program.origin(value) if isinstance(value, ast.Name) else value
+        if not along and _ignores(program, value):
+            yield Fault(call, "the mean is over ignored positions too, whose loss is 0: divide the sum by how many are not ignored",
+                        "均值把被忽略的位置（其 loss 为 0）也算了进去：应除以未被忽略的个数")  # fmt: skip
+            continue
         for one, mask in _masked(program, value):
             word = key(_plain(program, mask))
             masked = (MASK.search(word) and not re.search(r"weight|scale|random|drop", word)) or _told(program, mask)
@@ -62,6 +68,19 @@ def mean_over_what_is_masked(view: View) -> Iterator[Fault]:
                 yield Fault(call, "the mean is over masked positions too: divide the sum by the mask's sum",
                             "均值把被掩盖的位置也算了进去：应除以 mask 之和")  # fmt: skip
                 break
+
+
+def _ignores(program: Program, value: ast.expr) -> bool:
+    """Whether a value is a loss for each position, 0 where the label is ignored: as it was made, in its shape at most."""
+    while (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in ("view", "reshape", "float")
+    ):
+        value = program.origin(value.func.value)
+    if not isinstance(value, ast.Call) or last(program.path(value.func)) not in ("cross_entropy", "nll_loss"):
+        return False
+    return program.const(argument(value, "reduction")) == "none" and argument(value, "ignore_index") is not None
 
 
 def _masked(program: Program, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
@@ -136,7 +155,7 @@ def _cut(expr: ast.expr) -> str:
     return ""
 
 
-@rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask",
+@rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask padding_side",
       bad="""
       def loss_of(model, ids, loss_mask):
           logits, targets = model(ids).logits[:, :-1], ids[:, 1:]
@@ -158,6 +177,8 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     Known gaps: a mask that is made for the positions of the logits is told only by its name.
     """
     program = view.program
+    yield from off_by_one(view)
+    yield from masked_from_the_left(view)
     if not any(isinstance(n, ast.Subscript) and _cut(n) == ":-1" for n in program.nodes):
         return
     for functions in program.functions.values():

@@ -130,6 +130,7 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
     Why: an easy prompt's answers all look good and a hard one's all bad: the advantage says nothing of the answer.
     """
     program = view.program
+    yield from _over_everything(program)
     for call in program.find("mean"):
         on, axis = receiver(call), argument(call, "dim", 0) or argument(call, "axis")
         if (
@@ -144,7 +145,38 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
             yield Fault(call, what, zh, beside=beside)
 
 
-@rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount",
+def _over_everything(program: Program) -> Iterator[Fault]:
+    """Rewards that are laid out in groups, and then measured by one mean of all of them."""
+    for call in program.find("mean"):
+        on = receiver(call)
+        made = program.origin(on) if isinstance(on, ast.Name) and not call.args and not call.keywords else None
+        if (
+            not isinstance(made, ast.Call)
+            or last(program.path(made.func)) not in ("view", "reshape")
+            or len(made.args) != 2
+        ):
+            continue
+        above = program.parent.get(call)
+        less = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is call
+        if not less or not isinstance(above, ast.BinOp) or key(above.left) != key(on):
+            continue
+        uses = [
+            n for n in program.within(program.scope(call)) if isinstance(n, ast.Call) and key(receiver(n)) == key(on)
+        ]
+        along = any((n.args or n.keywords) and last(program.path(n.func)) in AXES for n in uses)
+        paid = re.search(r"reward|score|\br\b|ret", program.code(made), re.I)
+        grouped = program.const(made.args[0]) == -1 and GROUP.search(program.code(made.args[1]))
+        if paid and grouped and not along:
+            yield Fault(call, "rewards are laid out in groups and measured by the mean of all: answers to other prompts count",
+                        "奖励已按组排列，却用全体的均值来标准化：混入了其他提示的回答", severity="S2", beside=(made,))  # fmt: skip
+
+
+AXES = ("mean", "std", "var", "sum", "max", "min")
+GROUP = re.compile(r"gen|group|samples|^[kgnKGN]$|rollouts|per_prompt")
+"""Words of how many answers there are to one prompt."""
+
+
+@rule("bootstrap-through-the-end", "S2", "rl-no-convergence", "gamma discount gae advantage",
       bad="""
       def update(batch):
           s, a, r, s2, done = batch
@@ -170,14 +202,18 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
     for node in program.each(ast.BinOp):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.right, ast.BinOp):
             continue
-        factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I)]
+        factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I) or (
+            isinstance(n, ast.Name) and n.id == "g" and re.search(r"gae|advantage|td_target", getattr(program.scope(node), "name", "")))]  # fmt: skip
         scope = program.scope(node)
         if not factors or not isinstance(scope, FUNCTIONS):
             continue
         for name, bound in program.bound.get(scope, {}).items():
             if re.fullmatch(
                 r"d|dones?|done_mask|terminals?|terminated|terms?|is_done|not_done|masks?", name, re.I
-            ) and any(b.how in ("assign", "for") and b.part is not None for b in bound):
+            ) and any(
+                (b.how in ("assign", "for") and b.part is not None) or (b.how == "parameter" and "mask" not in name)
+                for b in bound
+            ):
                 read = any(
                     isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
                     for n in program.within(scope)

@@ -148,7 +148,8 @@ def schedule_of_another_optimizer(view: View) -> Iterator[Fault]:
         name, scope = key(made.args[0]), program.scope(made)
         anew = [b.value for b in program.bindings(made.args[0]) if isinstance(b.value, ast.Call) and b.part is None
                 and view.roles.of(b.value) == "optimizer" and last(program.path(b.value.func)) != "prepare"]  # fmt: skip
-        same = [c for c in anew if program.scope(c) is scope and program.guards(c) == program.guards(made)]
+        around = program.guards(made)
+        same = [c for c in anew if program.scope(c) is scope and all(g in program.guards(c) for g in around)]
         earlier = [c for c in same if c.lineno < made.lineno]
         later = [c for c in same if c.lineno > made.lineno and program.loops(c) == program.loops(made)]
         again = [
@@ -252,6 +253,7 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
     program = view.program
     if re.search(r"param_groups|LearningRateSchedule|hyperparams|inject_hyper", program.text):
         return
+    yield from _beside_the_groups(view)
     for training in view.trainings:
         if not training.whole or training.of("schedule") or not any(not s.via for s in training.of("step")):
             continue
@@ -262,6 +264,26 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
             if RATE.match(name) and computed and _counted(program, node.value) and not _handed(program, name, training):  # type: ignore[attr-defined]
                 yield Fault(node, f"`{name}` is computed for each step and never given to the optimizer",
                             f"每一步都算出 `{name}`，却从未交给优化器", beside=(training.of("step")[0].node,))  # fmt: skip
+
+
+def _beside_the_groups(view: View) -> Iterator[Fault]:
+    """A rate that is written to the optimizer itself, or to its defaults: its groups are what it steps with."""
+    program = view.program
+    for node in program.each(ast.Assign):
+        target = node.targets[0]
+        on = target.value if isinstance(target, ast.Attribute) and target.attr in ("lr", "learning_rate") else None
+        if (
+            isinstance(target, ast.Subscript)
+            and program.const(target.slice) == "lr"
+            and isinstance(target.value, ast.Attribute)
+        ):
+            on = target.value.value if target.value.attr == "defaults" else None
+        stepped = on is not None and any(
+            key(s.on) == key(on) for t in view.trainings for s in t.of("step") if not s.via
+        )
+        if on is not None and stepped and program.loops(node) and program.kind(on) is None and "torch" in program.text:
+            yield Fault(node, f"`{program.code(target)}` is no rate that the optimizer steps with: set that of its `param_groups`",
+                        f"`{program.code(target)}` 对优化器不起作用：应修改 `param_groups` 中的学习率")  # fmt: skip
 
 
 RATE = re.compile(r"^(cur(rent)?_|new_|this_)?(lr|learning_rate)(_now|_t)?$")

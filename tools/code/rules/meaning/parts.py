@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import FUNCTIONS, Program, argument, key, last
+from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..evaluation import HELD
 from ..rule import Fault, View, rule
 
@@ -95,6 +95,7 @@ def parts_overlap(view: View) -> Iterator[Fault]:
     Why: the score says how well they are remembered.
     """
     program = view.program
+    yield from _ranges(program)
     for pair in (n for n in program.each(ast.Tuple) if len(n.elts) == 2 and isinstance(n.ctx, ast.Load)):
         whole, part = pair.elts
         cut = part.slice if isinstance(part, ast.Subscript) else None
@@ -106,6 +107,49 @@ def parts_overlap(view: View) -> Iterator[Fault]:
                 yield Fault(pair, f"`{other}` is a piece of `{one}`, all of which is trained on",
                             f"`{other}` 是 `{one}` 的一部分，而它全部参与训练")  # fmt: skip
                 break
+
+
+def _ranges(program: Program) -> Iterator[Fault]:
+    """Two written stretches of the same rows, one to train on and one to evaluate, that have rows in common."""
+    found: list[tuple[ast.Assign, str, int, float]] = []
+    for node in program.each(ast.Assign):
+        taken = _stretch(program, node.value)
+        if taken is not None and key(node.targets[0]):
+            found.append((node, *taken))
+    for node, rows, low, high in found:
+        if not HELD_OUT.search(last(key(node.targets[0]))) or SMALL.search(last(key(node.targets[0]))):
+            continue
+        for other, same, first, end in found:
+            trains = (
+                TRAIN.search(last(key(other.targets[0])))
+                and same == rows
+                and program.scope(other) is program.scope(node)
+            )
+            if trains and max(low, first) < min(high, end):
+                yield Fault(node, f"`{key(node.targets[0])}` has rows in common with `{key(other.targets[0])}`",
+                            f"`{key(node.targets[0])}` 与 `{key(other.targets[0])}` 有重叠的行", beside=(other,))  # fmt: skip
+                break
+
+
+def _stretch(program: Program, expr: ast.expr) -> tuple[str, int, float] | None:
+    """(of which rows, from, to) of `rows[a:b]`, `rows.select(range(a, b))` and `Subset(rows, range(a, b))`."""
+    bounds: list[ast.expr | None] = []
+    on: ast.expr | None = None
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Slice) and expr.slice.step is None:
+        on, bounds = expr.value, [expr.slice.lower, expr.slice.upper]
+    elif isinstance(expr, ast.Call) and expr.args and last(program.path(expr.func)) in ("select", "Subset"):
+        by = expr.args[-1]
+        on = receiver(expr) if last(program.path(expr.func)) == "select" else expr.args[0]
+        if isinstance(by, ast.Call) and key(by.func) == "range" and len(by.args) < 3:
+            bounds = list(by.args) if len(by.args) == 2 else [None, *by.args]
+    numbers = [program.const(b) if b is not None else None for b in bounds]
+    known = len(bounds) == 2 and all(
+        b is None or (isinstance(n, int) and n >= 0) for b, n in zip(bounds, numbers, strict=True)
+    )
+    if not known or on is None or not key(on):
+        return None
+    low, high = numbers
+    return key(on), low if isinstance(low, int) else 0, high if isinstance(high, int) else float("inf")
 
 
 def _given_names(program: Program, pair: ast.Tuple) -> Iterator[tuple[str, str]]:

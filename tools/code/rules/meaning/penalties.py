@@ -46,7 +46,7 @@ def entropy_punished(view: View) -> Iterator[Fault]:
         ):
             continue
         sides = (node.right.left, node.right.right)
-        factors = [_word(_mean(program, s)) for s in sides]
+        factors = [_word(_mean(program, s)) or _asked(_mean(program, s)) for s in sides]
         bonus = [f for f in factors if re.fullmatch(r"(mean_|dist_|policy_)?entropy(_bonus|_mean)?|ent", f)]
         coefficient = [
             f for f in factors if re.search(r"ent\w{0,8}_?(coef\w{0,8}|weight|beta|scale|c)$|^(c2|c_ent|beta_ent)$", f)
@@ -55,10 +55,19 @@ def entropy_punished(view: View) -> Iterator[Fault]:
             isinstance(s, ast.Subscript) and isinstance(program.const(program.origin(s)), float) for s in sides
         ):
             coefficient = coefficient or bonus
+        if "entropy" in bonus and "entropy" in map(_asked, (_mean(program, s) for s in sides)):
+            coefficient = coefficient or [
+                f for f in factors if re.search(r"ent|coef|beta|c2|weight", f) and f != "entropy"
+            ]
+            coefficient = coefficient or [
+                f for f, s in zip(factors, sides, strict=True) if isinstance(program.const(s), float)
+            ]
         statement = program.statement(node)
         if isinstance(statement, ast.Return) and statement.value is not None:
             statement = next((program.statement(c) for c in program.callers(program.scope(node))), statement)
         target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+        if isinstance(statement, ast.Return):
+            target = getattr(program.scope(node), "name", "")
         minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node.right)) or any(
             isinstance(a, (ast.UnaryOp,)) or (isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub))
             for a in program.up(node)
@@ -73,6 +82,11 @@ def _word(expr: ast.expr) -> str:
     """The last word of a name, the key of an entry."""
     entry = expr.slice.value if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant) else None
     return entry if isinstance(entry, str) else last(key(expr))
+
+
+def _asked(expr: ast.expr) -> str:
+    """`entropy` of `dist.entropy()`."""
+    return expr.func.attr if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) else ""
 
 
 def _mean(program: Program, expr: ast.expr) -> ast.expr:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...flow import fields, made_of
-from ...program import Program, key, last, receiver
+from ...program import Function, Program, key, last, receiver
 from ..rule import Fault, View, rule
 
 USUAL = (
@@ -21,8 +21,15 @@ USUAL = (
     ("layers.0.layer_norm.weight", 1, "norm"),
     ("layers.0.ln_1.weight", 1, "norm"),
 )
+ROWS = (
+    ("tok_emb.weight", 2, "embedding"), ("embed_tokens.weight", 2, "embedding"), ("wte.weight", 2, "embedding"),
+    ("embeddings.word_embeddings.weight", 2, "embedding"), ("token_embedding.weight", 2, "embedding"), ("emb.weight", 2, "embedding"),
+    ("lm_head.weight", 2, "embedding"),
+)  # fmt: skip
 """Names of parameters, how many dimensions they have, and what they are: each kind is in nearly every model."""
-WORDS = re.compile(r"^\.?(weight|bias|biases|norm|ln|ln_|ln_f|ln_1|ln_2|bn|LayerNorm|layernorm|layer_norm|RMSNorm|rmsnorm|"
+EMBEDS = re.compile(r"[\"'|(.](tok_)?emb|wte|lm_head|embedding|embed_tokens")
+"""Words of conditions by which embeddings are told, whose usual names these are."""
+WORDS = re.compile(r"^\.?(emb|embed|embedding|embeddings|embed_tokens|tok_emb|wte|lm_head|weight|bias|biases|norm|ln|ln_|ln_f|ln_1|ln_2|bn|LayerNorm|layernorm|layer_norm|RMSNorm|rmsnorm|"
                    r"(norm|LayerNorm|layernorm|layer_norm)\.(weight|bias))$")  # fmt: skip
 """Words that tell kinds of parameters apart, not parts of one model."""
 
@@ -50,10 +57,14 @@ def parameters_in_no_group(view: View) -> Iterator[Fault]:
         chosen = [c for g in groups if (c := _choice(program, g)) is not None]
         if len(chosen) < 2 or len(chosen) < len(groups) or "add_param_group" in program.text:
             continue
-        out = [kind for name, dims, kind in USUAL
+        out = [kind for name, dims, kind in (*USUAL, *(ROWS if EMBEDS.search(program.said) else ()))
                if not any(_holds(program, t, name, dims) is not False for t in chosen)]  # fmt: skip
         if out and "matrix" not in out:
-            kinds = {"norm": ("the weights of norms", "norm 的权重"), "bias": ("biases", "bias")}
+            kinds = {
+                "embedding": ("embeddings", "embedding"),
+                "norm": ("the weights of norms", "norm 的权重"),
+                "bias": ("biases", "bias"),
+            }
             en, zh = kinds[out[0]]
             yield Fault(call, f"{en} are in no group of the optimizer: nothing trains them", f"{zh}不在优化器的任何一组里：没有训练",
                         beside=(groups[0],))  # fmt: skip
@@ -77,12 +88,29 @@ def _choice(program: Program, params: ast.expr) -> Test | None:
 
 def _named(program: Program, over: ast.expr) -> bool:
     """Whether all parameters of a model are gone through."""
+    handed = program.origin(over, inside=False)
+    if (
+        isinstance(handed, ast.Call)
+        and (function := program.function(handed)) is not None
+        and _handed_on(program, function)
+    ):
+        return True
     made = program.origin(over)
     if isinstance(made, ast.Call) and last(program.path(made.func)) == "items" and (on := receiver(made)) is not None:
         made = program.origin(on)
     if isinstance(made, ast.Call) and key(made.func) in ("dict", "list") and made.args:
         made = program.origin(made.args[0])
     return isinstance(made, ast.Call) and last(program.path(made.func)) == "named_parameters"
+
+
+def _handed_on(program: Program, function: Function) -> bool:
+    """Whether a function gives on, one by one, the parameters of a model that are trained, each of them once."""
+    loops = [n for n in program.within(function) if isinstance(n, ast.For)]
+    given = [n for n in program.within(function) if isinstance(n, ast.Yield)]
+    if len(loops) != 1 or len(given) != 1 or not _named(program, loops[0].iter):
+        return False
+    tests = " ".join(program.code(t) for t, _, _ in program.guards(given[0]))
+    return not re.search(r"ndim|dim\(|shape|endswith|startswith|match|search|['\"]", tests)
 
 
 def _holds(program: Program, test: Test, name: str, dims: int) -> bool | None:
@@ -137,9 +165,24 @@ def _compared(program: Program, test: ast.Compare, name: str, dims: int) -> bool
     return None
 
 
+def _pattern(program: Program, test: ast.Call) -> re.Pattern[str] | None:
+    """The pattern by which names are told, where it is written and short: `PATTERN.search(n)`, `re.search("...", n)`."""
+    on = receiver(test)
+    made = program.origin(on) if on is not None and key(on) != "re" else test
+    text = program.const(made.args[0]) if isinstance(made, ast.Call) and made.args else None
+    if not isinstance(text, str) or len(text) > 200 or re.search(r"[*+]\)?[*+{]", text):
+        return None
+    try:
+        return re.compile(text)
+    except re.error:
+        return None
+
+
 def _called(program: Program, test: ast.Call, name: str, dims: int) -> bool | None:
     """`n.endswith("bias")`, `any(w in n for w in WORDS)`."""
     how = last(program.path(test.func))
+    if how in ("search", "match", "fullmatch") and (pattern := _pattern(program, test)) is not None:
+        return getattr(pattern, how)(name) is not None
     if how in ("endswith", "startswith") and test.args and isinstance(receiver(test), ast.Name):
         given = program.origin(test.args[0])
         words = [program.const(e) for e in (given.elts if isinstance(given, ast.Tuple) else [given])]

@@ -12,6 +12,7 @@ from ...flow import made_of, returned
 from ...program import FUNCTIONS, Function, Program, argument, key, last, receiver
 from ..loss import SAME, entropies
 from ..rule import Fault, View, rule
+from .aligned import measured_without_specials
 
 ANSWER = re.compile(
     r"回答|答案|助手|mark(er)?$|assistant|response|answer|\[/INST\]|output|completion|<\|im_start\|>", re.I
@@ -20,7 +21,7 @@ MASKS = re.compile(r"-100|\w{0,40}IGNORE\w{0,40}", re.I)
 FLAT = ("view", "reshape", "flatten", "ravel")
 
 
-@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index",
+@rule("mask-by-text-search", "S2", "loss-mask-misaligned", "split find index add_special_tokens",
       bad="""
       def mask(text):
           ids = tokenizer(text)["input_ids"]
@@ -41,6 +42,7 @@ def mask_by_text_search(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _counted_in_text(view)
+    yield from measured_without_specials(view)
     for call in program.find("split", "find", "index", "rfind", "partition", "rpartition"):
         marker = call.args[0] if call.args else None
         text = program.const(marker) if marker is not None else None
@@ -118,8 +120,9 @@ def targets_padded(view: View) -> Iterator[Fault]:
               and (f := program.objects.target(given)) is not None}  # fmt: skip
     if len(makers) != 1:
         return
-    for call, _, labels in entropies(view):
-        taken = _taken_from(program, labels)
+    for call, logits, labels in entropies(view):
+        turned = isinstance(logits, ast.Call) and last(program.path(logits.func)) in ("transpose", "permute", "mT")
+        taken = _taken_from(program, labels, turned)
         for value in _part(program, next(iter(makers)), *taken) if taken is not None else ():
             if (fill := _fill(program, value)) is not None:
                 yield Fault(call, "targets are filled up, and the loss ignores nothing: padding is trained on",
@@ -127,9 +130,9 @@ def targets_padded(view: View) -> Iterator[Fault]:
                 break
 
 
-def _taken_from(program: Program, labels: ast.expr) -> tuple[int | None, str] | None:
+def _taken_from(program: Program, labels: ast.expr, sequence: bool = False) -> tuple[int | None, str] | None:
     """(which part, which key) of a batch that the targets of a sequence are; None where they are no sequence of a batch."""
-    sequence, word = False, ""
+    word = ""
     for _ in range(12):
         sequence = (
             sequence

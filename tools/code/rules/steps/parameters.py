@@ -222,6 +222,10 @@ def _a_loss(program: Program, expr: ast.expr) -> bool:
     return bool(re.search(r"(^|_)loss$|cross_entropy", name))
 
 
+BESIDE = re.compile(r"loss|criterion|sigma|temperature|log_|scale|^$|^self$|weights", re.I)
+"""Words of the few parameters beside a model that need no clipping."""
+
+
 @rule("clip-on-a-part", "S2", "grad-explosion", "clip_grad",
       bad="""
       optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -264,6 +268,11 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
         taken = [receiver(s.node) for s in made_of(program, step.on) if isinstance(s.node, ast.Call)
                  and last(program.path(s.node.func)) in PARAMETERS] if step.on is not None else []  # fmt: skip
         names = {key(t) for t in taken if t is not None}
+        rest = names - {key(on)} if on is not None else set()
+        if part is not None and key(on) in names - {"self", ""} and rest and not any(BESIDE.search(n) for n in rest):
+            yield Fault(place(clip, step), f"only `{source(program, on)}` is clipped, and the optimizer moves `{min(rest)}`, too",  # type: ignore[arg-type]
+                        f"只裁剪了 `{source(program, on)}`，优化器还更新 `{min(rest)}`", beside=(step.node,))  # type: ignore[arg-type]  # fmt: skip
+            continue
         above = isinstance(on, ast.Attribute) and on.attr != "module" and key(on.value) in names - {"self", ""}
         if above and on is not None and len(taken) == 1 and part is not None:
             yield Fault(place(clip, step), f"only `{source(program, on)}` is clipped, and the optimizer moves all of `{names.pop()}`",

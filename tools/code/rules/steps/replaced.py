@@ -117,9 +117,12 @@ def _part_replaced(view: View) -> Iterator[Fault]:
     for node in program.each(ast.Assign) if made and "add_param_group" not in program.text else ():
         target = node.targets[0] if view.roles.of(node.value) == "model" and isinstance(node.value, ast.Call) else None
         for call in made if target is not None and "." in key(target) else ():
-            taken = call.args[0] if isinstance(call.args[0], ast.Call) else call
-            on = receiver(taken) if last(program.path(taken.func)) == "parameters" else None
-            whole = next((w for w in _around(target) if on is not None and _same_thing(program, w, on)), None)
+            asked = [on for on in _asked(program, call) if target is not on]
+            pairs = ((w, on) for w in (target, *_around(target)) for on in asked)
+            whole, on = next(
+                ((w, on) for w, on in pairs if w is not None and _same_thing(program, w, on)), (None, None)
+            )
+            on = on if on is not None else next(iter(asked), None)
             mine = key(target).startswith("self.") and on is not None and program.kind(on) in list(program.up(node))
             whole = on if mine and getattr(program.scope(node), "name", "") != "__init__" else whole
             same = program.scope(call) is program.scope(node) and program.guards(call) == program.guards(node)
@@ -128,6 +131,13 @@ def _part_replaced(view: View) -> Iterator[Fault]:
             if whole is not None and key(on) != "self" and (same or apart):
                 yield Fault(node, f"`{key(target)}` is replaced after the optimizer took the parameters: the new layer is never updated",
                             f"优化器取走参数之后才替换 `{key(target)}`：新层不会更新", beside=(call,))  # fmt: skip
+
+
+def _asked(program: Program, call: ast.Call) -> list[ast.expr]:
+    """The models and parts whose parameters an optimizer is given: plainly, filtered, or in groups that are written out."""
+    nodes = [n for n in program.traced(call.args[0], 2) if isinstance(n, ast.Call)]
+    asked = [n for n in nodes if last(program.path(n.func)) in ("parameters", "named_parameters")]
+    return [on for n in asked if (on := receiver(n)) is not None and program.scope(n) is program.scope(call)]
 
 
 def _around(expr: ast.expr | None) -> Iterator[ast.expr]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import islice
 
-from ...program import Program, argument, key, last, receiver
+from ...flow import made_of
+from ...program import Binding, Program, argument, key, last, receiver
 from ..accumulation import divisors, own, same
 from ..distributed import collectives
 from ..rule import Fault, View, rule
@@ -29,7 +31,7 @@ ANSWERS = re.compile(
 """Words of training on answers, whose lengths differ."""
 
 
-@rule("means-averaged-over-ranks", "S2", "eval-harness-drift", "all_reduce gather reduce",
+@rule("means-averaged-over-ranks", "S2", "eval-harness-drift", "all_reduce gather reduce reduction",
       bad="""
       import torch
       total, tokens = torch.zeros(()), torch.zeros(())
@@ -56,6 +58,8 @@ def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
     Why: a rank with few tokens counts as much as one with many: the figure depends on how the data are dealt out.
     """
     program = view.program
+    yield from _batch_means(view)
+    yield from _own_tokens(view)
     reduced = {key(a) for c in collectives(view) for a in c.args[:1]} - {""}
     for call in _averages(view):
         made = program.origin(call.args[0])
@@ -69,6 +73,94 @@ def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
         if count is not None and tokens and key(count) not in reduced:
             yield Fault(made, f"each rank's mean is over its own `{key(count)}`, and the ranks count alike: sum both over the ranks first",
                         f"各 rank 按自己的 `{key(count)}` 求均值，再等权平均：应先分别求和", beside=(call,))  # fmt: skip
+
+
+def _batch_means(view: View) -> Iterator[Fault]:
+    """Means of batches, whose tokens differ in number, that are summed and counted over all ranks."""
+    program = view.program
+    if not re.search(r"ignore_index|-100|padding\s{0,3}=|pad_token|pad_sequence", program.text):
+        return
+    for call in collectives(view):
+        if not call.args or last(program.path(call.func)) not in (
+            "all_reduce",
+            "reduce",
+            "gather",
+            "gather_for_metrics",
+        ):
+            continue
+        names = {
+            key(n): n
+            for n, _, _ in islice(made_of(program, call.args[0], (), 4), 120)
+            if isinstance(n, (ast.Name, ast.Attribute))
+        }
+        raised = [b for n in names.values() for b in program.bindings(n) if b.how == "augment" and b.value is not None]
+        if any(
+            COUNTS.search(program.code(b.value)) or WEIGHED.search(program.code(b.value))
+            for b in raised
+            if b.value is not None
+        ):
+            continue
+        one = next((b.node for b in raised if b.value is not None and _mean_and_one(program, b.value, raised)), None)
+        if one is not None:
+            yield Fault(one, "means of batches count alike over all ranks, although their tokens differ in number: sum losses and tokens",
+                        "各批次的均值被等权平均，而 token 数并不相同：应分别累加 loss 之和与 token 数", beside=(call,))  # fmt: skip
+            return
+
+
+def _own_tokens(view: View) -> Iterator[Fault]:
+    """A sum over tokens that each rank divides by its own number of them, before a library averages the ranks."""
+    program = view.program
+    wrapped = any(True for _ in program.find("DistributedDataParallel", "DDP"))
+    for training in view.trainings if wrapped and "sum" in program.text else ():
+        calls = (last(program.path(e.node.func)) for e in training.of("call") if isinstance(e.node, ast.Call))
+        if any(c in ("all_reduce", "reduce", "all_gather", "gather") for c in calls):
+            continue
+        for event in (e for e in training.of("backward") if e.on is not None):
+            for node, _, _ in made_of(program, event.on, event.calls, 5):  # type: ignore[arg-type]
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _token_mean(program, node):
+                    yield Fault(node, "each rank divides by its own number of tokens, and the ranks then count alike: divide by the mean number over the ranks",
+                                "各 rank 除以自己的 token 数后再被等权平均：应除以所有 rank 的平均 token 数", beside=(event.node,))  # fmt: skip
+                    return
+
+
+def _token_mean(program: Program, node: ast.BinOp) -> bool:
+    """Whether a sum of losses is divided by how many labels are not ignored."""
+    summed = any(
+        isinstance(n, ast.Call) and program.const(argument(n, "reduction")) == "sum"
+        for n in program.traced(node.left, 3)
+    )
+    counts = program.code(node.right) + " ".join(
+        program.code(n) for n in program.traced(node.right, 3) if isinstance(n, ast.Call)
+    )
+    return (
+        summed
+        and bool(re.search(r"!=\s{0,3}-100|\.ne\(-100|!=\s{0,3}\w{0,20}ignore", counts, re.I))
+        and "sum" in counts
+    )
+
+
+def _mean_and_one(program: Program, value: ast.expr, raised: list[Binding]) -> bool:
+    """Whether what is added is the mean loss of a batch, and 1 is added beside it."""
+    if isinstance(value, ast.Call) and last(program.path(value.func)) in ("stack", "tensor", "array") and value.args:
+        parts = value.args[0].elts if isinstance(value.args[0], (ast.List, ast.Tuple)) else []
+        return any(_mean_loss(program, p) for p in parts) and any(_one(program, p) for p in parts)
+    return _mean_loss(program, value) and any(_one(program, b.value) for b in raised if b.value is not None)
+
+
+def _one(program: Program, expr: ast.expr) -> bool:
+    return program.const(expr) == 1 or (isinstance(expr, ast.Call) and last(program.path(expr.func)) == "ones_like")
+
+
+def _mean_loss(program: Program, expr: ast.expr) -> bool:
+    """Whether a value is the mean over the tokens of one batch, as it was made."""
+    for _ in range(6):
+        if isinstance(expr, ast.Call) and last(program.path(expr.func)) in ("item", "detach", "float", "double", "to"):
+            expr = receiver(expr) or (expr.args[0] if expr.args else expr)
+        expr = program.origin(expr)
+    if isinstance(expr, ast.Attribute):
+        return expr.attr == "loss" and isinstance(program.origin(expr.value), ast.Call)
+    told = isinstance(expr, ast.Call) and last(program.path(expr.func)) == "cross_entropy"
+    return told and argument(expr, "reduction") is None  # type: ignore[arg-type]
 
 
 def _averages(view: View) -> Iterator[ast.Call]:
