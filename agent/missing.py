@@ -35,6 +35,8 @@ FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
 ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
+OVERLAP = 0.5
+"""Share of the steps of the judged curve that another one has, from which on it is a run of its own. Own judgement."""
 APART = ("group-differs", "rates-differ", "outcome-follows-column")
 """Findings that parts of a run differ: where nobody says why, no curve beside them makes it healthy."""
 MAIN = ("loss-spike", "reward-flat")
@@ -78,6 +80,9 @@ SAID = phrases(
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
     ("sign", "{what}", "{what}"),
+    ("curve", "{file} holds another curve of {metric} over the same steps, and only one of the two was judged: give "
+     "the path of the run that you ask about", "{file} 里有同样步数的另一条 {metric} 曲线，只判断了其中一条："
+     "请给出要问的那个 run 的路径"),
     ("unfinished", "nothing shows how it ended, and it had not come to its planned end",
      "看不到它是怎样结束的，且还没有走到计划的终点"),
     ("main", "the main series are too short ({why})", "主要曲线太短（{why}）"),
@@ -126,6 +131,7 @@ def missing(
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
         *(one for c in asked.complaints if (one := _untold(c, series))),
         *_own_judge(asked, covered, series, stage),
+        *_other_curves(findings, series),
         *_strange(findings),
         *_unfinished(checks, _of_now(asked)),
         *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
@@ -274,6 +280,21 @@ _REWARD = bounded(
     re.IGNORECASE,
 )
 """What asks of the quality of what was trained."""
+
+
+def _other_curves(findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
+    """Files with another curve of what was judged: of several runs side by side only one was."""
+    judged = next((f.evidence[0] for f in findings if f.code == FINE and f.evidence), None)
+    if judged is None:
+        return
+    own = next(
+        (s for s in series if s.file == judged.file and judged.metric in (s.metric, s.key) and not s.group), None
+    )
+    for s in series if own is not None and own.metric in VOCABULARY else ():
+        alike = s.metric == own.metric and s.attempt == own.attempt and s.rank is None and not s.group
+        if alike and s.file != own.file and len(np.intersect1d(s.steps, own.steps)) >= OVERLAP * len(own):
+            numbers = {"file": clean(s.file, 80), "metric": clean(s.key, 40)}
+            yield Missing(SAID["curve"].say("en", **numbers), SAID["curve"].say("zh", **numbers), s.file)
 
 
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:

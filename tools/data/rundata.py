@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..findings import Check, Finding, Report, Severity, TriageError
 from ..metrics import splits
@@ -47,6 +48,8 @@ repeats says nothing of the data."""
 FEW = 50
 """Records below which it is no data of a training. Ours."""
 
+SAMPLED = frozenset(("temperature", "top_p", "top_k", "max_tokens", "max_new_tokens", "logprobs", "stream", "stop"))
+"""Fields of a request."""
 ANSWERED: tuple[Shape, ...] = ("rollout", "prompt-completion", "chat")
 """Records of something asked and its answer."""
 
@@ -158,6 +161,11 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
         except (TriageError, OSError) as error:
             failed.append(Check(f"read {artifact.name}", "failed", str(error)))
             continue
+        if artifact.kind == "data" and _requests(parts):
+            failed.append(
+                Check(f"sample {artifact.name}", "not-applicable", "requests to a server, no data to train on")
+            )
+            continue
         seen = sum(p.size for p in parts)
         if not parts or (out and left < seen):
             failed.append(
@@ -187,13 +195,21 @@ def _head(artifact: Artifact, share: int) -> tuple[Part, ...]:
 
 
 def _shape(parts: Sequence[Part]) -> Shape:
+    return shape_of(_first(parts))
+
+
+def _first(parts: Sequence[Part]) -> Any:
+    """The first record; None where there is none."""
     from .records.blocks import blocks
 
-    for part in parts:
-        for block in blocks(part):
-            for record in block.records:
-                return shape_of(record.value)
-    return "other"
+    return next((record.value for part in parts for block in blocks(part) for record in block.records), None)
+
+
+def _requests(parts: Sequence[Part]) -> bool:
+    """Whether the records say how a server is to sample: what was sent to it is no data of a training."""
+    first = _first(parts)
+    inner = [first, *first.values()] if isinstance(first, Mapping) else []
+    return any(isinstance(one, Mapping) and len(SAMPLED.intersection(one)) > 1 for one in inner)
 
 
 def _note(samples: Sequence[Sampled]) -> str:

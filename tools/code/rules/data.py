@@ -167,9 +167,9 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     )
     if not view.distributed or split or not view.trainings:
         return
-    used = {
-        key(n) for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For) for n in ast.walk(x.iter)
-    }
+    loops = (x for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For))
+    nodes = [n for x in loops for n in ast.walk(x.iter)]
+    used = {key(n) for n in nodes} - {""}
     for call, own in loaders(view):
         name = next((n for n in (own, *_kept_as(program, call)) if n in used), "")
         if name and not TEST.search(name) and argument(call, "batch_sampler") is None:
@@ -209,9 +209,9 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     Why: data sorted by source or length make the loss go in waves, and the model forgets what came first.
     Known gaps: data that were shuffled before, or are streamed, need none.
     """
-    used = {
-        key(n) for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For) for n in ast.walk(x.iter)
-    }
+    loops = (x for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For))
+    nodes = [n for x in loops for n in ast.walk(x.iter)]
+    used = {key(n) for n in nodes} - {""}
     if re.search(r"\.shuffle\(|IterableDataset|streaming=True|shuffled", view.program.text):
         return
     for call, name in loaders(view):
@@ -226,7 +226,7 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
             value is not None
             and keyword(call, "shuffle", view.program) is False
             and plain
-            and name in used
+            and (name in used or any(call is n for n in nodes))
             and not TEST.search(name)
         ):
             yield Fault(call, "the training data are not shuffled", "训练数据没有打乱", (instead(value, "True"),))

@@ -160,9 +160,11 @@ def sum_taken_for_mean(view: View) -> Iterator[Fault]:
     for call in collectives(view):
         if last(program.path(call.func)) != "all_reduce" or not call.args:
             continue
-        op = argument(call, "op", 1)
-        if op is not None and not program.code(op).endswith("SUM"):
+        op = argument(call, "op", 1) or argument(call, "reduce_op")
+        if op is not None and not program.code(op).strip("'\"").upper().endswith("SUM"):
             continue
+        if op is None and "fabric" in key(call.func).lower():
+            continue  # a mean unless told otherwise
         name = key(call.args[0])
         named = {key(n) for t in view.trainings for e in t.of("backward") if e.on is not None for n in [e.on]} - {""}
         nodes = list(program.traced(call.args[0], 3))

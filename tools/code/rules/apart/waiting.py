@@ -55,7 +55,7 @@ def others_do_not_wait(view: View) -> Iterator[Fault]:
     program = view.program
     several = view.among_ranks or view.roles.named("accelerator")
     for branch in (n for n in program.each(ast.If) if several and not n.orelse):
-        if rank_branch(program, branch.test) is not True:
+        if rank_branch(program, branch.test) is not True or _goes_first(program, branch):
             continue
         written = {p for s in branch.body for n in ast.walk(s) if isinstance(n, ast.Call)
                    for p in _touched(program, n, WRITES)}  # fmt: skip
@@ -63,6 +63,15 @@ def others_do_not_wait(view: View) -> Iterator[Fault]:
         if read is not None:
             yield Fault(branch, "one rank writes what all read next, and nothing makes them wait",
                         "一个 rank 写入、所有 rank 随即读取，中间没有等待", beside=(read,))  # fmt: skip
+
+
+def _goes_first(program: Program, branch: ast.If) -> bool:
+    """Whether it stands in a context in which one process goes first and the others wait, as `main_process_first()`."""
+    node: ast.AST | None = branch
+    while (node := program.parent.get(node)) is not None:
+        if isinstance(node, ast.With) and any("first" in program.code(i.context_expr).lower() for i in node.items):
+            return True
+    return False
 
 
 def _read_next(program: Program, branch: ast.If, written: set[Place]) -> ast.Call | None:

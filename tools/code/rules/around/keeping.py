@@ -164,8 +164,9 @@ def checkpoints_sorted_as_text(view: View) -> Iterator[Fault]:
         if _by_number(program, argument(call, "key")) or (last(program.path(call.func)) == "sort") is not method:
             continue
         value = receiver(call) if method else call.args[0] if len(call.args) == 1 else None
-        value = program.origin(value) if isinstance(value, ast.Name) and argument(call, "key") is not None else value
-        if value is None or not _listed(program, value):
+        made = program.origin(value) if isinstance(value, ast.Name) else value
+        value = made if argument(call, "key") is not None else value
+        if value is None or isinstance(getattr(made, "elt", None), ast.Tuple) or not _listed(program, value):
             continue
         whose = key(value) if method else _name(program, call)
         if last(program.path(call.func)) == "max" or isinstance(program.parent.get(call), ast.Subscript) or _ends(program, call, whose):  # fmt: skip
