@@ -6,7 +6,7 @@ The causes come ranked from `agent.ranking`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ..knowledge.entry import Conflict
@@ -23,6 +23,7 @@ from .ranking import (
     Leads,
     alike,
     behind,
+    caused,
     is_hazard,
     is_set,
     rank,
@@ -41,11 +42,6 @@ LIKELY = 0.05
 """Probability from which on an entry that rests on the same findings as the first is a rival, whatever their priors."""
 SEVERAL = 2
 """Causes of a symptom that rest on nothing but it, from which on none of them is named where metrics are missing."""
-SUBJECT, ABOUT = "lead-subject", 0.12
-"""The note that the run's files are about a cause, and its score from which on the cause stands before its symptom."""
-IS_CAUSE = 0.6
-"""How often it is the cause then: of 8 folders of strangers that led with a symptom the symptom was the answer in none,
-and the cause that their words are most about in 5."""
 MOST_BESIDE = 2
 """Faults told beside the first."""
 BLIND = "metrics-not-logged"
@@ -138,8 +134,8 @@ def diagnose(
     if looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
         found = leads()
         ranked = with_leads([h for h in ranked if h.for_] if found else ranked, runbook, found)[:keep]
-    elif looked and state == "diagnosed" and (causes := _unexplained(ranked, runbook)):
-        state, ranked = caused(ranked, runbook, {id: some for id, some in leads().items() if id in causes})
+    elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
+        state, ranked = "inconclusive", found
     findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
@@ -229,30 +225,15 @@ def _only_a_symptom(ranked: Sequence[Hypothesis]) -> bool:
     return top.status == "supported" and top.cause is None and blind and len(behind) >= SEVERAL
 
 
-def _unexplained(ranked: Sequence[Hypothesis], runbook: Runbook) -> set[str]:
-    """The leader and the entries that explain it, where it is a symptom, not established, and none of them believed."""
-    if ranked[0].status == "established":
-        return set()
+def _explained(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Callable[[], Leads]) -> list[Hypothesis]:
+    """The causes, what the files are about before a supported symptom that no believed cause explains; else none."""
+    if not ranked or ranked[0].status != "supported" or ranked[0].probability < LEAST:
+        return []
     top = ranked[0].entry.id
     causes = {entry.id for entry in runbook if top in entry.explains}
-    believed = any(h.entry.id in causes and h.status in BELIEVED and h.probability >= LEAST for h in ranked)
-    return {top, *causes} if causes and not believed else set()
-
-
-def caused(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> tuple[State, list[Hypothesis]]:
-    """A symptom that nothing measured explains: the cause of it that the run's files are about stands before it, as
-    possible, and the answer is no diagnosis."""
-    top, *rest = ranked
-    weight = {id: sum(score for score, f in some if f.code == SUBJECT) for id, some in leads.items()}
-    best = max((id for id in weight if id != top.entry.id), key=weight.__getitem__, default="")
-    if not best or weight[best] < max(ABOUT, weight.get(top.entry.id, 0.0)):
-        return "diagnosed", list(ranked)
-    known = next((h for h in rest if h.entry.id == best), Hypothesis(runbook.entries[best], None, "possible", 0.0))
-    told = (*known.for_, *(f for _, f in leads[best]))
-    told = (*(f for f in top.for_ if f.severity in SHOWN and f not in told), *told)
-    first = replace(known, status="possible", probability=IS_CAUSE * top.probability, for_=told)
-    seen = replace(top, status="possible", probability=(1 - IS_CAUSE) * top.probability)
-    return "inconclusive", [first, seen, *(h for h in rest if h is not known)]
+    if not causes or any(h.entry.id in causes and h.status in BELIEVED and h.probability >= LEAST for h in ranked):
+        return []
+    return caused(ranked, runbook, {id: some for id, some in leads().items() if id in (top, *causes)})
 
 
 def _sound(findings: Sequence[Finding]) -> bool:

@@ -80,6 +80,11 @@ LEAD = 3.0
 """Likelihood ratio of leads whose scores sum to one: that of a moderate finding, and never a status above possible."""
 MOST_LEADS = 2.0
 """Sum of scores above which further leads say nothing more."""
+SUBJECT, ABOUT = "lead-subject", 0.12
+"""The note that the run's files are about a cause, and its score from which on the cause stands before its symptom."""
+IS_CAUSE = 0.6
+"""How often it is the cause then: of 8 folders of strangers that led with a symptom the symptom was the answer in none,
+and the cause that their words are most about in 5."""
 Leads = Mapping[str, tuple[tuple[float, Finding], ...]]
 """Entries that statements of the run's files lead to, each with the scores and notes of its leads."""
 Status = Literal["established", "supported", "possible", "refuted"]
@@ -139,6 +144,24 @@ def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> 
             found = (*h.for_, *(finding for _, finding in leads[id]))
             known[id] = replace(h, probability=max(h.probability, odds / total), for_=found)
     return _standing(list(known.values()))
+
+
+def caused(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
+    """A symptom that nothing measured explains: the cause of it that the run's files are about stands before it.
+
+    Both are only possible then. Empty where the files are about none of its causes, or as much about the symptom.
+    """
+    top, *rest = ranked
+    weight = {id: sum(score for score, f in some if f.code == SUBJECT) for id, some in leads.items()}
+    best = max((id for id in weight if id != top.entry.id), key=weight.__getitem__, default="")
+    if not best or weight[best] < max(ABOUT, weight.get(top.entry.id, 0.0)):
+        return []
+    known = next((h for h in rest if h.entry.id == best), Hypothesis(runbook.entries[best], None, "possible", 0.0))
+    told = (*known.for_, *(f for _, f in leads[best]))
+    told = (*(f for f in top.for_ if f.severity in SHOWN and f not in told), *told)
+    first = replace(known, status="possible", probability=IS_CAUSE * top.probability, for_=told)
+    seen = replace(top, status="possible", probability=(1 - IS_CAUSE) * top.probability)
+    return _standing([first, seen, *(h for h in rest if h is not known)])
 
 
 def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:

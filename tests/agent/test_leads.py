@@ -204,3 +204,30 @@ def test_a_run_that_was_cancelled_and_goes_on_is_not_one_that_was_cancelled(tmp_
     assert found.state != "diagnosed"
     fill(tmp_path / "ended", {"train.log": "".join([*steps[:81], cancelled])})
     assert ask("what happened?", [tmp_path / "ended"]).diagnosis.top.entry.id == "job-killed-externally"
+
+
+REPLAYED = {
+    "train.log": "".join(
+        f"{{'loss': {'nan' if i > 15 and i % 5 == 0 else f'{2 - i / 100:.3f}'}, 'grad_norm': 1.1, 'step': {i}}}\n"
+        for i in range(1, 90)
+    ),
+    "replay.csv": "attention_kernel,padded_rows,fully_masked_rows,nan_rows\n"
+    + "".join(f"flash_sdpa,{i % 3},{i % 2},{i % 2}\neager_math,{i % 3},{i % 2},0\n" for i in range(20)),
+    "replay.md": "Rows whose attention mask is all zero under the fused sdpa kernel against the eager math backend.\n",
+}
+
+
+def test_before_a_symptom_that_nothing_explains_stands_the_cause_that_the_files_are_about(tmp_path):
+    alone, whole = (
+        told(tmp_path / d, files) for d, files in (("a", {"train.log": REPLAYED["train.log"]}), ("b", REPLAYED))
+    )
+    assert alone.top.entry.id == "loss-nan"
+    first, second = whole.hypotheses[:2]
+    assert (whole.state, first.entry.id, first.status) == ("inconclusive", "attention-kernel-nan", "possible")
+    assert second.entry.id == "loss-nan"
+    assert {"loss-nonfinite", "lead-subject"} <= {f.code for f in first.for_}
+
+
+def told(folder, files):
+    fill(folder, files)
+    return ask("why?", [folder]).diagnosis
