@@ -287,10 +287,11 @@ def _other_curves(findings: Sequence[Finding], series: Sequence[Series]) -> Iter
     judged = next((f.evidence[0] for f in findings if f.code == FINE and f.evidence), None)
     if judged is None:
         return
-    own = next(
-        (s for s in series if s.file == judged.file and judged.metric in (s.metric, s.key) and not s.group), None
-    )
-    for s in series if own is not None and own.metric in VOCABULARY else ():
+    of_file = (s for s in series if s.file == judged.file and judged.metric in (s.metric, s.key) and not s.group)
+    own = next(of_file, None)
+    if own is None or own.metric not in VOCABULARY:
+        return
+    for s in series:
         alike = s.metric == own.metric and s.attempt == own.attempt and s.rank is None and not s.group
         if alike and s.file != own.file and len(np.intersect1d(s.steps, own.steps)) >= OVERLAP * len(own):
             numbers = {"file": clean(s.file, 80), "metric": clean(s.key, 40)}
