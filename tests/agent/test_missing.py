@@ -249,3 +249,33 @@ def test_why_a_file_was_not_read_is_exact_and_said_in_the_language_of_the_questi
     said = " ".join(asked(tmp_path, "训练正常吗？", **more).diagnosis.missing[i].zh for i in (0, 1))
     assert "是二进制文件" in said
     assert "文件在 JSON 中间结束" in said
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "We retrained it on the corrected rows and it still gives the old prices. More epochs?",
+        "Nothing blows up, but the answers read as if only the last page had been seen. Why?",
+        "留出集 75%，上线后人评却还差一截，问题在哪？",
+    ],
+)
+def test_what_speaks_against_reassurance_is_a_complaint(tmp_path, question):
+    assert asked(tmp_path, question).diagnosis.state == "inconclusive"
+
+
+def test_parts_that_differ_and_nobody_explains_keep_a_run_from_being_healthy(tmp_path):
+    rows = "".join(f"{'AB'[i % 2]},{(0.1 if i % 2 else 0.9) + i % 5 / 100:.3f}\n" for i in range(60))
+    apart = asked(tmp_path / "apart", "is this run fine?", **{"probe.csv": f"form,hit\n{rows}"})
+    alike = asked(tmp_path / "alike", "is this run fine?", **{"probe.csv": f"form,hit\n{rows.replace('0.9', '0.1')}"})
+    assert (apart.diagnosis.state, alike.diagnosis.state) == ("inconclusive", "healthy")
+
+
+def test_a_second_curve_over_the_same_steps_is_not_called_healthy_by_the_first(tmp_path):
+    def curve(floor):
+        return "step,loss\n" + "".join(f"{i},{floor + 2 / (1 + i / 10) + i % 5 / 100:.4f}\n" for i in range(150))
+
+    fill(tmp_path / "two", {"v1.csv": curve(1.0), "v2.csv": curve(1.6)})
+    fill(tmp_path / "one", {"v1.csv": curve(1.0)})
+    two, one = (ask("how did it go?", [tmp_path / d]).diagnosis for d in ("two", "one"))
+    assert (two.state, one.state) == ("inconclusive", "healthy")
+    assert any("v2.csv" in m.en or "v1.csv" in m.en for m in two.missing)

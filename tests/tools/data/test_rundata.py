@@ -139,3 +139,14 @@ def test_answers_of_several_models_to_one_list_of_questions_are_no_training_and_
     }
     copied = {"a.jsonl": files["base.jsonl"], "b.jsonl": files["base.jsonl"]}
     assert "exact-duplicates" in {f.code for f in check_run_data(make(tmp_path, copied)).findings}
+
+
+def test_what_was_sent_to_a_server_is_no_training_data(tmp_path):
+    prompt = "<|im_start|>user\nhow many primes below {}?<|im_end|>\n<|im_start|>assistant\n"
+    sent = [
+        {"url": "/v1/completions", "req": {"prompt": prompt.format(i), "temperature": 1.0, "max_tokens": 64}}
+        for i in range(80)
+    ]
+    kept = [{"prompt": prompt.format(i), "response": f"{i}"} for i in range(80)]
+    assert not check_run_data(make(tmp_path / "sent", {"wire.jsonl": sent})).codes()
+    assert "data-schema-mismatch" in check_run_data(make(tmp_path / "kept", {"train.jsonl": kept})).codes()

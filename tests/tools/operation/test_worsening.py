@@ -45,6 +45,14 @@ def test_a_latency_goes_with_the_users(tmp_path: Path):
     assert "latency-grows" not in codes(tmp_path, {"users": users, "latency_ms": latency})
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("w.p99", False), ("abs_logp_diff_p99", False), ("p99", True), ("p99_ms", True)]
+)
+def test_a_quantile_is_of_a_time_only_where_something_says_so(tmp_path: Path, name: str, told: bool):
+    values = [1 * (1 + curve + 0.01 * x) for curve, x in zip(GROWN, NOISE, strict=True)]
+    assert ("latency-grows" in codes(tmp_path, {name: values})) == told
+
+
 def scores(folder: Path, fallen: tuple[str, ...]) -> set[str]:
     names = ("gsm8k", "mbpp", "ifeval", "mmlu")
     rows = ["step,reward," + ",".join(names)]
