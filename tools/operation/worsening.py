@@ -35,7 +35,8 @@ class Kind(NamedTuple):
 
 
 _END = r"(?:_|$)"
-_P, _UNIT = "p(?:50|90|95|99)", "(?:ms|us|s|secs?|seconds?|time|req(?:uests?)?|e2e)"
+_P = "p(?:50|90|95|99)"
+_UNIT = "(?:ms|us|s|secs?|seconds?|time|req(?:uests?)?|http|api|respon[cs]e|query|serve|decode|prefill|e2e)"
 _TIMES = (rf"(?:^|_)(?:latency|latencies|ttft|tpot|itl|response_time|ms_per_token|{_P}_{_UNIT}|{_UNIT}_{_P}){_END}"
           rf"|^{_P}$|延迟|时延")  # fmt: skip
 """A quantile of which nothing says that it is of a time may be of anything."""
