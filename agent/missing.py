@@ -37,6 +37,8 @@ ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
 OVERLAP = 0.5
 """Share of the steps of the judged curve that another one has, from which on it is a run of its own. Own judgement."""
+APART_BY = 0.01
+"""Part of the level by which the ends of two curves differ, from which on they are two runs. Own judgement."""
 APART = ("group-differs", "rates-differ", "outcome-follows-column")
 """Findings that parts of a run differ: where nobody says why, no curve beside them makes it healthy."""
 MAIN = ("loss-spike", "reward-flat")
@@ -293,9 +295,20 @@ def _other_curves(findings: Sequence[Finding], series: Sequence[Series]) -> Iter
         return
     for s in series:
         alike = s.metric == own.metric and s.attempt == own.attempt and s.rank is None and not s.group
-        if alike and s.file != own.file and len(np.intersect1d(s.steps, own.steps)) >= OVERLAP * len(own):
+        if alike and s.file != own.file and _lies_apart(s, own):
             numbers = {"file": clean(s.file, 80), "metric": clean(s.key, 40)}
             yield Missing(SAID["curve"].say("en", **numbers), SAID["curve"].say("zh", **numbers), s.file)
+
+
+def _lies_apart(other: Series, own: Series) -> bool:
+    """Whether a curve over the same steps ends elsewhere: means and roundings of one training lie around it."""
+    steps, i, j = np.intersect1d(other.steps, own.steps, return_indices=True)
+    if len(steps) < OVERLAP * len(own):
+        return False
+    late = slice(-(len(steps) // 4) or None, None)
+    between, level = other.values[i][late] - own.values[j][late], own.values[j][late]
+    away = abs(float(between.mean()))
+    return away > max(APART_BY * abs(float(level.mean())), 3 * float(between.std()) / len(between) ** 0.5)
 
 
 def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
