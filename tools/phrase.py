@@ -69,6 +69,7 @@ def plural(noun: str) -> str:
 _REASONS = (
     ("is an archive; unpack it and name the directory", "是压缩包；请解压后指定目录"),
     ("is empty", "是空文件"),
+    ("requests to a server, no data to train on", "是发给服务的请求，不是训练数据"),
     ("is empty, or packed data that breaks off before its first block", "是空文件，或压缩数据在第一块之前就中断"),
     ("holds only NUL bytes (an interrupted write or a full disk)", "只有 NUL 字节（写入中断或磁盘已满）"),
     ("is binary, not the text that its name promises", "是二进制文件，与文件名所示的文本不符"),

@@ -46,9 +46,9 @@ MEANS = 0.35
 ENDED = 0.25
 """What more the message of an exception scores that the run ended with: it is about the trouble, whatever it says."""
 ORDERS = 0.03
-"""What a statement's score weighs where causes are put in order. In 89 folders of strangers the words of all files
-together had the cause first in 49, with statements at their full weight in 41: they are shown, and order little. The
-message of an exception that ended the run keeps its weight."""
+"""What a statement's score weighs where causes are put in order. In 88 folders of strangers, on which this was
+chosen, the cause was first in 47 so, and in 41 with statements at their full weight: they are shown, and order little.
+The message of an exception that ended the run keeps its weight."""
 LISTED = 0.6
 """Sum of the scores of an entry's leads, the best of each file, from which on it is listed."""
 MOST = 4

@@ -161,7 +161,8 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
         except (TriageError, OSError) as error:
             failed.append(Check(f"read {artifact.name}", "failed", str(error)))
             continue
-        if artifact.kind == "data" and _requests(parts):
+        first = _first(parts)
+        if artifact.kind == "data" and _is_request(first):
             failed.append(
                 Check(f"sample {artifact.name}", "not-applicable", "requests to a server, no data to train on")
             )
@@ -173,7 +174,7 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
             )
             continue
         left -= seen
-        out.append(Sampled(artifact, parts, _shape(parts), seen, size))
+        out.append(Sampled(artifact, parts, shape_of(first), seen, size))
     return out, tuple(failed)
 
 
@@ -194,10 +195,6 @@ def _head(artifact: Artifact, share: int) -> tuple[Part, ...]:
     return tuple(replace(p, name=artifact.name) for p in kept)
 
 
-def _shape(parts: Sequence[Part]) -> Shape:
-    return shape_of(_first(parts))
-
-
 def _first(parts: Sequence[Part]) -> Any:
     """The first record; None where there is none."""
     from .records.blocks import blocks
@@ -205,10 +202,9 @@ def _first(parts: Sequence[Part]) -> Any:
     return next((record.value for part in parts for block in blocks(part) for record in block.records), None)
 
 
-def _requests(parts: Sequence[Part]) -> bool:
-    """Whether the records say how a server is to sample: what was sent to it is no data of a training."""
-    first = _first(parts)
-    inner = [first, *first.values()] if isinstance(first, Mapping) else []
+def _is_request(record: Any) -> bool:
+    """Whether a record says how a server is to sample: what was sent to it is no data of a training."""
+    inner = [record, *record.values()] if isinstance(record, Mapping) else []
     return any(isinstance(one, Mapping) and len(SAMPLED.intersection(one)) > 1 for one in inner)
 
 
