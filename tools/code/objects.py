@@ -295,10 +295,10 @@ class Objects:
         return out
 
 
-def asks(function: Function) -> bool:
+def asks(function: Function, ends: list[ast.expr]) -> bool:
     """Whether what a function gives back may depend on what a call tells it."""
     plain = [s for s in function.body if isinstance(s, ast.If)]
-    return bool(plain) or any(isinstance(r, ast.IfExp) for r in returned(function))
+    return bool(plain) or any(isinstance(r, ast.IfExp) for r in ends)
 
 
 def given_back(program: Program, function: Function, call: ast.Call) -> list[ast.expr]:
@@ -333,7 +333,7 @@ def given_back(program: Program, function: Function, call: ast.Call) -> list[ast
             if left and isinstance(left[-1], ast.Return):
                 gone.update(n for s in function.body[function.body.index(statement) + 1 :] for n in ast.walk(s))
                 break
-    for value in returned(function):
+    for value in program.returned(function):
         side = taken(value.test) if isinstance(value, ast.IfExp) else None
         if value not in gone:
             out.append(value if side is None else value.body if side else value.orelse)  # type: ignore[attr-defined]

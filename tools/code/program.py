@@ -71,11 +71,13 @@ class Program(Tree):
         if not every and isinstance(expr, ast.Attribute):
             return self.objects.field(expr)
         found = [b for b in every if b.how != "augment"] or every
+        if len(found) < 2:
+            return found[0] if found else None
         line = getattr(expr, "lineno", 0)
         above = {expr, *self.up(expr)}
         before = [b for b in found if getattr(b.node, "lineno", getattr(b.value, "lineno", 0)) <= line
                   and not (b.how == "assign" and b.value in above)]  # fmt: skip
-        return (before or found)[-1] if found else None
+        return (before or found)[-1]
 
     @cached_property
     def _put(self) -> dict[tuple[ast.AST, str], list[ast.expr]]:
@@ -182,7 +184,7 @@ class Program(Tree):
             last(key(d)) in ("property", "cached_property") for d in function.decorator_list
         ):
             return None
-        ends = returned(function)
+        ends = self.returned(function)
         return ends[0] if len(ends) == 1 else None
 
     def ends(self, call: ast.expr) -> list[ast.expr]:
@@ -190,10 +192,16 @@ class Program(Tree):
         function = self.function(call) if isinstance(call, ast.Call) and self.functions else None
         if function is None:
             return []
+        ends = self.returned(function)
+        if function not in self._asking:
+            self._asking[function] = len(ends) > 0 and asks(function, ends)
+        return given_back(self, function, call) if self._asking[function] else ends  # type: ignore[arg-type]
+
+    def returned(self, function: Function) -> list[ast.expr]:
+        """What a function gives back, wherever it is called."""
         if function not in self._ends:
             self._ends[function] = returned(function)
-            self._asking[function] = len(self._ends[function]) > 0 and asks(function)
-        return given_back(self, function, call) if self._asking[function] else self._ends[function]  # type: ignore[arg-type]
+        return self._ends[function]
 
     def entry(self, expr: ast.AST) -> ast.expr | None:
         """What stands under a known key of a dictionary that is written out: `table["k"]`, `TABLE[cfg.kind]`."""

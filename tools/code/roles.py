@@ -201,7 +201,7 @@ class Roles:
         if last(path) in ("prepare", "setup") and part < len(value.args):
             return self.of(value.args[part])
         function = self.program.function(value)
-        returns = [n.value for n in self.program.within(function) if isinstance(n, ast.Return)] if function else []
+        returns = [n.value for n in self.program.within(function, ast.Return)] if function else []
         parts = next((r.elts for r in returns if isinstance(r, ast.Tuple)), [])
         return self.of(parts[part]) if part < len(parts) else ""
 
@@ -216,7 +216,7 @@ class Roles:
 
     def _kept(self) -> None:
         """`{"optimizer": x.state_dict()}` and `x.load_state_dict(state["optimizer"])` tell what `x` is."""
-        pairs = [(k, v) for n in self.program.nodes if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
+        pairs = [(k, v) for n in self.program.each(ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
                  if isinstance(v, ast.Call) and last(self.program.path(v.func)) == "state_dict"]  # fmt: skip
         pairs += [
             (a.slice, c)

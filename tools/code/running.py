@@ -23,7 +23,7 @@ class Running:
         self._entry: dict[ast.AST, int] = {}
         self._count = self._from = 0
         self._block(program.tree, ())
-        for function in (n for n in program.nodes if isinstance(n, FUNCTIONS)):
+        for function in program.each(*FUNCTIONS):
             if not program.callers(function) and function.name != "__init__":
                 self._from += 1  # what another file calls
                 self._block(function, (function,))

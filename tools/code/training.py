@@ -157,7 +157,7 @@ def passes(program: Program, roles: Roles) -> list[Training]:
     """The training loops, each the innermost that holds backward and step."""
     if not (program.calls.get("backward") or program.calls.get("manual_backward")):
         return []
-    loops = [n for n in program.nodes if isinstance(n, LOOPS)]
+    loops = program.each(*LOOPS)
     seen = {loop: _events(program, roles, loop.body, loop) for loop in loops}
     training = {loop: events for loop, events in seen.items() if any(e.kind == "backward" for e in events)}
     stepping = [loop for loop in training if any(e.kind == "step" for e in training[loop])]
@@ -170,7 +170,7 @@ def passes(program: Program, roles: Roles) -> list[Training]:
         made = _one_step(program, roles, loop) if loop not in stepping else None
         out.append(made or Training(program, loop, training[loop], _outer(program, loop)))
     covered = {id(e.node) for t in out for e in t.events}
-    for function in (n for n in program.nodes if isinstance(n, FUNCTIONS)):
+    for function in program.each(*FUNCTIONS):
         events = _events(program, roles, function.body, function)
         kinds = {e.kind for e in events if id(e.node) not in covered and not e.loops}
         if {"backward", "step"} <= kinds:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -20,6 +21,7 @@ Node = TypeVar("Node", bound=ast.AST)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 SPANS = frozenset((*FUNCTIONS, ast.ClassDef, *LOOPS))
 """Nodes of which it is known where their own end in the order of the text."""
+NOTHING: dict[str, list[Binding]] = {}
 
 
 class Tree:
@@ -36,11 +38,13 @@ class Tree:
         self.classes: dict[str, ast.ClassDef] = {}
         self._scopes: dict[ast.AST, ast.AST] = {self.tree: self.tree}
         self._spans: dict[ast.AST, tuple[int, int]] = {}
+        self._paths: dict[ast.AST, str] = {}
         self._read()
         notes = NOTES
         for node in self.nodes:
             if (note := notes.get(type(node))) is not None:
                 note(self, node)
+        self._paths.clear()  # until here imports were missing
 
     def _read(self) -> None:
         """Go through the tree, say what can be said more plainly, and go through that again."""
@@ -95,20 +99,31 @@ class Tree:
         return nodes
 
     @cached_property
-    def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
-        out: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-        for node in self.nodes:
-            out[type(node)].append(node)
+    def _kinds(self) -> dict[tuple[type[ast.AST], ...], list[int]]:
+        """Where in the order of the text nodes of a kind stand; of several kinds once somebody has asked for them."""
+        out: dict[tuple[type[ast.AST], ...], list[int]] = defaultdict(list)
+        for i, node in enumerate(self.nodes):
+            out[type(node),].append(i)
         return out
 
-    def each(self, kind: type[Node]) -> list[Node]:
-        """All nodes of one kind, in the order of the text."""
-        return self._kinds.get(kind, [])  # type: ignore[return-value]
+    def _places(self, *kinds: type[ast.AST]) -> list[int]:
+        if kinds not in self._kinds:
+            self._kinds[kinds] = sorted(i for kind in kinds for i in self._kinds.get((kind,), ()))
+        return self._kinds[kinds]
 
-    def within(self, node: ast.AST) -> list[ast.AST]:
-        """A function, class or loop and all that stands in it, in the order of the text."""
+    def each(self, *kinds: type[Node]) -> list[Node]:
+        """All nodes of these kinds, in the order of the text."""
+        return [self.nodes[i] for i in self._places(*kinds)]  # type: ignore[misc]
+
+    def within(self, node: ast.AST, *kinds: type[Node]) -> list[Node]:
+        """A function, class or loop and all that stands in it, in the order of the text; of these kinds, or all."""
         span = self._spans.get(node)
-        return self.nodes[span[0] : span[1]] if span is not None else list(ast.walk(node))
+        if span is None:
+            return [n for n in ast.walk(node) if not kinds or type(n) in kinds]  # type: ignore[misc]
+        if not kinds:
+            return self.nodes[span[0] : span[1]]  # type: ignore[return-value]
+        places = self._places(*kinds)
+        return [self.nodes[i] for i in places[bisect_left(places, span[0]) : bisect_left(places, span[1])]]  # type: ignore[misc]
 
     # Names that are given ---------------------------------------------------------------------------------
 
@@ -221,6 +236,11 @@ class Tree:
 
     def path(self, expr: ast.AST) -> str:
         """The dotted name of what is called or read, imports resolved; `scaler.scale().backward` through calls."""
+        if (known := self._paths.get(expr)) is None:
+            known = self._paths[expr] = self._path(expr)
+        return known
+
+    def _path(self, expr: ast.AST) -> str:
         parts: list[str] = []
         while True:
             if isinstance(expr, ast.Attribute):
@@ -255,13 +275,19 @@ class Tree:
             return []
         if name.startswith(("self.", "cls.")):
             return self.bound.get(self.home(expr, name), {}).get(name, [])
-        scopes = [n for n in self.up(expr) if isinstance(n, (*FUNCTIONS, ast.Module))]
-        return next((found for s in scopes if (found := self.bound.get(s, {}).get(name))), [])
+        scope = self.scope(expr)
+        while not (found := self.bound.get(scope, NOTHING).get(name)) and scope is not self.tree:
+            scope = self.scope(scope)
+        return found or []
 
     @cached_property
     def said(self) -> str:
         """The text without its lines of imports: what is imported need not be used."""
         return re.sub(r"(?m)^\s{0,40}(?:from\s[\w.]{1,200}\s{1,4})?import\b[^\n]*$", "", self.text)
+
+    def mentions(self, *words: str) -> bool:
+        """Whether one of these words stands anywhere in the text."""
+        return any(word in self.text for word in words)
 
     def code(self, node: ast.AST, most: int = 200) -> str:
         """The program's own words for a node."""

@@ -182,7 +182,7 @@ def synchronised_every_step(view: View) -> Iterator[Fault]:
                 isinstance(call, ast.Call)
                 and view.program.path(call.func).endswith("cuda.synchronize")
                 and always(event)
-            ) and not re.search(r"perf_counter|time\.time\(|Event\(", view.program.text):
+            ) and not view.program.mentions("perf_counter", "time.time(", "Event("):
                 yield Fault(
                     call,
                     "every step waits for the device",
@@ -228,15 +228,14 @@ def option_ignored(view: View) -> Iterator[Fault]:
                and last(program.path(b.value.func)) in ("parse_args", "parse_known_args")}  # fmt: skip
     whole = any(
         key(a) in holders
-        for n in program.nodes
-        if isinstance(n, ast.Call)
+        for n in program.each(ast.Call)
         for a in (*n.args, *(k.value for k in n.keywords))
     )
     read = {n.attr for n in program.each(ast.Attribute)}
     if (
         not holders
         or (whole and not read & set(program.options))
-        or re.search(r"vars\(|getattr\(|__dict__", program.text)
+        or program.mentions("vars(", "getattr(", "__dict__")
     ):
         return
     for call in program.find("add_argument"):

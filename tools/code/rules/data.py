@@ -212,7 +212,7 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     loops = (x for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For))
     nodes = [n for x in loops for n in ast.walk(x.iter)]
     used = {key(n) for n in nodes} - {""}
-    if re.search(r"\.shuffle\(|IterableDataset|streaming=True|shuffled", view.program.text):
+    if view.program.mentions(".shuffle(", "IterableDataset", "streaming=True", "shuffled"):
         return
     for call, name in loaders(view):
         value = argument(call, "shuffle")
@@ -260,7 +260,7 @@ def workers_share_a_seed(view: View) -> Iterator[Fault]:
             else {}
         )
         own = {a.arg for a in function.args.args} - {*held, "self"}
-        inner = [n for n in program.within(function) if isinstance(n, ast.Call) and _seeds(program, n)]
+        inner = [n for n in program.within(function, ast.Call) if _seeds(program, n)]
         for seeded in inner:
             fixed = seeded.args and not own & {n.id for n in ast.walk(seeded.args[0]) if isinstance(n, ast.Name)}
             fixed = fixed and (_settled(program, seeded.args[0], own) or key(seeded.args[0]) in held)
@@ -280,7 +280,7 @@ def _seeds(program: Program, call: ast.Call) -> bool:
     if last(program.path(call.func)) in SEEDS:
         return True
     function = program.function(call)
-    inner = [n for n in program.within(function) if isinstance(n, ast.Call)] if function is not None else []
+    inner = program.within(function, ast.Call) if function is not None else []
     own = {a.arg for a in function.args.args} if function is not None else set()
     return any(last(program.path(n.func)) in SEEDS and own & {key(a) for a in n.args} for n in inner)
 

@@ -37,7 +37,7 @@ def collectives(view: View) -> Iterator[ast.Call]:
     """Calls in which every rank must take part."""
     program = view.program
     yield from _of_metrics(view)
-    lightning = re.search(r"LightningModule|import lightning|pytorch_lightning|Fabric", program.text)
+    lightning = program.mentions("LightningModule", "import lightning", "pytorch_lightning", "Fabric")
     for call in program.find(*COLLECTIVES, *GATHERS):
         path = program.path(call.func)
         if lightning and path in ("self.all_gather", "self.fabric.all_gather") and program.function(call) is None:
@@ -214,7 +214,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
         )
     )
     engine = bool(view.roles.named("engine"))
-    accelerated = bool(WHOLE.search(program.text)) and bool(view.roles.named("accelerator"))
+    accelerated = bool(view.roles.named("accelerator")) and bool(WHOLE.search(program.text))
     for call in program.find(*SHARDED):
         branch = single(program, call)
         if branch is not None and sharded and not _answered(program, call, branch):
@@ -245,7 +245,7 @@ def sharded_work_on_one_rank(view: View) -> Iterator[Fault]:
         if own:
             yield Fault(call, f"`{name}` needs every rank, and only one calls it", f"`{name}` 需要所有 rank 参与，这里只有一个调用",
                         beside=(branch,))  # fmt: skip
-    for call in (n for n in program.nodes if sharded and isinstance(n, ast.Call) and view.roles.of(n.func) == "model"):
+    for call in (n for n in program.each(ast.Call) if sharded and view.roles.of(n.func) == "model"):
         branch = single(program, call) if key(call.func) else None
         if branch is not None and _sharded(view, call.func) and not _answered(program, call, branch):
             yield Fault(call, "running the sharded model needs every rank, and only one does", "运行分片模型需要所有 rank 参与，这里只有一个",
@@ -302,7 +302,7 @@ def _lengths_apart(view: View) -> Iterator[Fault]:
 def _ungathered(view: View) -> Iterator[Fault]:
     """Generation on every rank with weights that FSDP has cut up, of which nothing puts the whole together."""
     program = view.program
-    if re.search(r"summon_full_params|synced_gpus|GatheredParameters|Trainer\(", program.text):
+    if program.mentions("summon_full_params", "synced_gpus", "GatheredParameters", "Trainer("):
         return
     plugin = "FullyShardedDataParallelPlugin" in program.said
     for call in program.find("generate"):

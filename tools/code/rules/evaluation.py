@@ -84,7 +84,7 @@ def _pipelines(view: View) -> Iterator[ast.Call]:
     """Calls of a pipeline of Transformers."""
     program = view.program
     if any(True for _ in program.find("pipeline")):
-        for node in program.nodes:
+        for node in program.each(ast.Call):
             made = program.origin(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
             if isinstance(made, ast.Call) and last(program.path(made.func)) == "pipeline":
                 yield node  # type: ignore[misc]
@@ -161,8 +161,8 @@ def _tokenised(view: View, call: ast.Call) -> list[ast.Call]:
     scope = view.program.scope(call)
     return [
         n
-        for n in view.program.within(scope)
-        if isinstance(n, ast.Call) and view.roles.of(n.func) == "tokenizer" and n.lineno <= call.lineno
+        for n in view.program.within(scope, ast.Call)
+        if view.roles.of(n.func) == "tokenizer" and n.lineno <= call.lineno
     ][:2]
 
 
@@ -288,7 +288,7 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
     Why: the score says how well they are remembered; overfitting cannot be seen.
     """
     program = view.program
-    for call in (n for n in program.each(ast.Call)):
+    for call in program.each(ast.Call):
         trained, held = argument(call, "train_dataset"), argument(call, "eval_dataset")
         if trained is None or held is None:
             continue
@@ -303,7 +303,7 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
         ):
             yield Fault(held, "the evaluation data are the training data", "评测数据就是训练数据")
     yield from _two_of_one(program)
-    for node in program.nodes:
+    for node in program.each(ast.Assign):
         target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
         if target and HELD.search(last(target)) and isinstance(node, ast.Assign):
             value = last(key(_loaded(program, node.value)))

@@ -183,7 +183,7 @@ def _generator(view: View, made: ast.expr | None) -> bool:
         )
         return bare or view.program.path(made.func) in ("map", "filter", "zip")
     decorated = bool(function.decorator_list)
-    yields = (n for n in view.program.within(function) if isinstance(n, (ast.Yield, ast.YieldFrom)))
+    yields = view.program.within(function, ast.Yield, ast.YieldFrom)
     return not decorated and any(view.program.scope(n) is function for n in yields)
 
 
@@ -316,7 +316,7 @@ def workers_repeat_the_stream(view: View) -> Iterator[Fault]:
     program = view.program
     if re.search(r"get_worker_info|worker_id|split_dataset", program.said):
         return
-    for node in [n for n in program.each(ast.ClassDef)]:
+    for node in program.each(ast.ClassDef):
         if not any(last(program.path(b)) == "IterableDataset" for b in node.bases):
             continue
         for call, _ in loaders(view):

@@ -87,7 +87,7 @@ def labels_not_shifted(view: View) -> Iterator[Fault]:
 def _of_batch(view: View, logits: ast.expr, labels: ast.expr) -> bool:
     """Whether the labels of a batch are set against the logits of a causal model of Transformers as they stand."""
     program = view.program
-    if not re.search(r"ForCausalLM|LMHeadModel", program.text) or re.search(r"\[1:\]|\[:-1\]|roll\(", program.said):
+    if not program.mentions("ForCausalLM", "LMHeadModel") or re.search(r"\[1:\]|\[:-1\]|roll\(", program.said):
         return False
     given = [n for n in program.traced(labels, 3) if isinstance(n, ast.Constant) and n.value == "labels"]
     made = [n for n in program.traced(logits, 4) if isinstance(n, ast.Attribute) and n.attr == "logits"]
@@ -120,7 +120,7 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
     yield from _shifted_pairs(view)
     program = view.program
     own = {n.name for n in program.each(ast.ClassDef)}
-    for node in [n for n in program.each(ast.Call)]:
+    for node in program.each(ast.Call):
         labels = argument(node, "labels")
         inputs = argument(node, "input_ids", 0)
         if labels is None or not model_call(view, node) or view.roles.of(node.func) != "model":
@@ -139,21 +139,21 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
 def _shifted_pairs(view: View) -> Iterator[Fault]:
     """A dataset that shifts, in a program whose model shifts too."""
     program = view.program
-    foreign = re.search(r"from_pretrained|LMHeadModel|ForCausalLM", program.text)
-    if not foreign or re.search(r"cross_entropy|CrossEntropyLoss", program.text):
+    foreign = program.mentions("from_pretrained", "LMHeadModel", "ForCausalLM")
+    if not foreign or program.mentions("cross_entropy", "CrossEntropyLoss"):
         return
     models = [n for n in program.each(ast.Call) if argument(n, "labels") is not None
               and _takes_loss(view, n) and argument(n, "input_ids", 0) is not None]  # fmt: skip
     models = models or [n for n in program.each(ast.Call) if model_call(view, n) and _takes_loss(view, n)
                         and any(k.arg is None for k in n.keywords)]  # fmt: skip
     trainers = [c for n in program.calls if re.search(r"Trainer$", n) for c in program.find(n)]
-    models = models or (trainers if not re.search(r"def compute_loss", program.text) else [])
+    models = models or (trainers if not program.mentions("def compute_loss") else [])
     if not models:
         return
     for node in moved_labels(program):
         yield Fault(node, "the labels are shifted here, and the model shifts them again",
                     "labels 在这里已经错位，模型内部还会再错位一次", beside=(models[0],))  # fmt: skip
-    for node in (n for n in program.each(ast.Dict)):
+    for node in program.each(ast.Dict):
         parts = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
         if "labels" in parts and "input_ids" in parts:
             if _shift(view, parts["labels"]) == "1:" and _shift(view, parts["input_ids"]) == ":-1":
@@ -215,12 +215,10 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     yield from targets_padded(view)
     yield from labels_filled_with_pad(view)
     padded = [c for c in program.each(ast.Call) if (_pads(view, c) or _filled(view, c))]
-    if not padded or re.search(
-        r"-100|(?i:ignore_?ind?e?x|label_pad)|DataCollatorForLanguageModeling|DataCollatorForCompletion|loss_mask",
-        program.text,
-    ):
+    masked = program.mentions("-100", "DataCollatorForLanguageModeling", "DataCollatorForCompletion", "loss_mask")
+    if not padded or masked or re.search(r"(?i)ignore_?ind?e?x|label_pad", program.text):
         return
-    for node in program.nodes:
+    for node in program.each(ast.Assign, ast.Call, ast.Dict):
         place, value = _labels_of(node)
         if value is None or place is None:
             continue
@@ -295,9 +293,9 @@ def prompt_in_loss(view: View) -> Iterator[Fault]:
     Known gaps: training on prompts may be meant.
     """
     program = view.program
-    if re.search(r"-100|loss_mask|ignore_index|DataCollatorForCompletion|train_on_responses", program.text):
+    if program.mentions("-100", "loss_mask", "ignore_index", "DataCollatorForCompletion", "train_on_responses"):
         return
-    for node in program.nodes:
+    for node in program.each(ast.Assign, ast.Call, ast.Dict):
         place, value = _labels_of(node)
         scope = program.scope(node)
         if value is None or place is None or not isinstance(scope, FUNCTIONS) or not _inputs(view, value, scope):
@@ -317,7 +315,7 @@ def _inputs(view: View, value: ast.expr, scope: ast.AST) -> bool:
     made = view.program.origin(value)
     if isinstance(made, ast.Call) and view.program.path(made.func) == "list" and made.args:
         made = made.args[0]
-    own = {key(v) for n in view.program.within(scope) if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
+    own = {key(v) for n in view.program.within(scope, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
            if isinstance(k, ast.Constant) and k.value == "input_ids"} - {""}  # fmt: skip
     return bool({key(made), base(view, made)} & own)
 
@@ -371,7 +369,7 @@ def padding_masked_by_token(view: View) -> Iterator[Fault]:
 def _padding_masked(view: View) -> ast.AST | None:
     """Where labels equal to the padding token are masked; the collator of transformers does so in its own file."""
     program = view.program
-    for node in program.nodes:
+    for node in program.each(ast.Assign, ast.Call, ast.IfExp):
         called = last(program.path(node.func)) if isinstance(node, ast.Call) else ""
         if called == COLLATOR and not re.search(r"mlm\s*=\s*True", source(program, node)):
             return node

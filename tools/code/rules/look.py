@@ -299,7 +299,7 @@ def keyword(call: ast.Call, name: str, program: Program | None = None) -> object
 
 
 def loops_in(program: Program) -> Iterator[ast.AST]:
-    return (n for n in program.nodes if isinstance(n, LOOPS))
+    return program.each(*LOOPS)
 
 
 def source(program: Program, node: ast.AST) -> str:

@@ -80,7 +80,7 @@ def ignore_index_differs(view: View) -> Iterator[Fault]:
     Why: masked positions are trained on, or the loss fails on a label outside the vocabulary.
     """
     program = view.program
-    masks = {v for n in program.nodes if (v := _mask_value(view, n)) is not None}
+    masks = {v for n in program.each(ast.Assign, ast.BinOp, ast.Call) if (v := _mask_value(view, n)) is not None}
     if len(masks) != 1:
         return
     mask = next(iter(masks))

@@ -80,7 +80,7 @@ def _lives(view: View, pace: Pace, event: Event, name: str) -> bool:
         return False
     scope, root = view.program.scope(event.node), re.split(r"[.\[]", name)[0]
     if event.calls and isinstance(scope, FUNCTIONS) and scope is not view.program.scope(pace.node):
-        if any(root in n.names for n in view.program.within(scope) if isinstance(n, (ast.Nonlocal, ast.Global))):
+        if any(root in n.names for n in view.program.within(scope, ast.Nonlocal, ast.Global)):
             return True
         return all(b.how == "parameter" for b in view.program.bound.get(scope, {}).get(root, ()))
     return True
@@ -285,7 +285,7 @@ def _gathered(view: View) -> Iterator[tuple[ast.AST, str, list[ast.expr]]]:
     for comp in program.each(ast.ListComp):
         if len(comp.generators) == 1 and view.roles.of(comp.generators[0].iter) == "loader":
             yield comp, "the list", _members(comp.elt)
-    for node in program.nodes:
+    for node in program.each(ast.AugAssign):
         if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)):
             yield node, base(node.target), _members(node.value)
     for call in program.find("cat", "concat", "vstack"):

@@ -137,7 +137,7 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             closed = any(OFF.search(program.path(d)) for d in function.decorator_list)
             if not (TEST.search(function.name) or closed or _closed_loop(view, function)):
                 continue
-            nodes = [n for n in program.within(function) if isinstance(n, ast.Call)]
+            nodes = program.within(function, ast.Call)
             each = (ast.For, ast.comprehension)
             if any(isinstance(n, each) for n in program.within(function)) and not any(
                 last(program.path(c.func)) == "backward" for c in nodes):  # fmt: skip
@@ -146,9 +146,9 @@ def _evaluating(view: View) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def _closed_loop(view: View, function: ast.AST) -> bool:
     """Whether a function goes over batches without gradients."""
-    if not re.search(r"no_grad|inference_mode|set_grad_enabled", view.program.text):
+    if not view.program.mentions("no_grad", "inference_mode", "set_grad_enabled"):
         return False
-    loops = [n for n in view.program.within(function) if isinstance(n, (ast.For, ast.comprehension)) and any(
+    loops = [n for n in view.program.within(function, ast.For, ast.comprehension) if any(
         view.roles.of(i) == "loader" or TEST.search(last(key(i))) for i in ast.walk(n.iter) if key(i))]  # fmt: skip
     return any(no_grad(view.program.contexts(s)) for x in loops for s in (x, *getattr(x, "body", ())))
 
@@ -166,7 +166,7 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     if (
         any(not HELPERS.search(last(key(receiver(c)))) for c in program.find("eval"))
         or any(map(_off, program.find("train")))
-        or any(last(k) == "training" for n in program.nodes if (k := key(n)))
+        or any(last(k) == "training" for n in program.each(ast.Name, ast.Attribute) if (k := key(n)))
     ):
         return
     trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}
@@ -229,7 +229,7 @@ def evaluated_with_gradients(view: View) -> Iterator[Fault]:
     Why: it needs the memory of training for nothing, and runs out of it with larger batches.
     """
     program = view.program
-    if re.search(r"set_grad_enabled\(False\)", program.text):
+    if program.mentions("set_grad_enabled(False)"):
         return
     yield from through_helpers(view)
     yield from scored_with_gradients(view)
@@ -243,8 +243,8 @@ def evaluated_with_gradients(view: View) -> Iterator[Fault]:
         called = [c for c in program.calls.get(function.name, ()) if no_grad(program.contexts(c))]
         modes = [
             c
-            for c in program.within(function)
-            if isinstance(c, ast.Call) and last(program.path(c.func)) == "eval" and not c.args
+            for c in program.within(function, ast.Call)
+            if last(program.path(c.func)) == "eval" and not c.args
         ]
         if open_ and len(open_) == len(runs) and not called and modes and program.calls.get(function.name):
             yield Fault(open_[0], "the evaluation builds a graph for every batch: no `no_grad` around it",
@@ -264,7 +264,7 @@ def evaluation_in_loop_with_gradients(view: View) -> Iterator[Fault]:
     Why: it needs the memory of training for nothing.
     """
     program = view.program
-    if re.search(r"set_grad_enabled\(False\)", program.text):
+    if program.mentions("set_grad_enabled(False)"):
         return
     for training in view.trainings:
         for loop in [n for n in program.each(ast.For) if n is not training.node]:
@@ -302,7 +302,7 @@ def cache_with_checkpointing(view: View) -> Iterator[Fault]:
     program = view.program
     yield from cache_grown_twice(view)
     enabled = [c for c in program.find("gradient_checkpointing_enable")] + [
-        k for c in program.nodes if isinstance(c, ast.Call) for k in c.keywords
+        k for c in program.each(ast.Call) for k in c.keywords
         if k.arg == "gradient_checkpointing" and isinstance(k.value, ast.Constant) and k.value.value is True]  # fmt: skip
     if not enabled:
         return

@@ -152,7 +152,7 @@ def optimizer_never_stepped(view: View) -> Iterator[Fault]:
     Why: the weights stay what they were.
     """
     made = view.roles.named("optimizer")
-    used = {key(a) for c in (n for n in view.program.each(ast.Call))
+    used = {key(a) for c in view.program.each(ast.Call)
             for a in (*c.args, *(k.value for k in c.keywords)) if view.roles.of(c) != "scheduler"} if made else set()  # fmt: skip
     stepped = (any(True for _ in view.program.find("step")) and any(
         t.of("step") for t in view.trainings)) or _steps_optimizer(view)  # fmt: skip
@@ -268,7 +268,7 @@ def _weight(view: View, expr: ast.expr) -> bool:
 def _returned(view: View, call: ast.Call, part: int) -> ast.expr | None:
     """One part of what a function of this file returns, where it has one way out."""
     function = view.program.function(call)
-    ends = [n.value for n in view.program.within(function) if isinstance(n, ast.Return)] if function is not None else []
+    ends = [n.value for n in view.program.within(function, ast.Return)] if function is not None else []
     if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and part < len(ends[0].elts):
         return ends[0].elts[part]
     return None

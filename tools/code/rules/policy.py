@@ -51,7 +51,7 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
     program = view.program
     weighing = _weights(view)
     yield from _handed_over(view)
-    for node in program.nodes:
+    for node in program.each(ast.Assign):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         filled = isinstance(target, ast.Subscript) and not key(target)  # `adv[t] = ...`
         name = key(target.value if filled else target)  # type: ignore[union-attr]
@@ -130,7 +130,7 @@ def _critic(view: View, node: ast.AST) -> bool:
 def _weights(view: View) -> set[str]:
     """Names that log-probabilities or ratios are multiplied with."""
     out: set[str] = set()
-    for node in view.program.nodes:
+    for node in view.program.each(ast.BinOp):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 if (
@@ -181,7 +181,7 @@ def old_logprobs_recomputed(view: View) -> Iterator[Fault]:
             if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub):
                 continue
             texts = [written(program, side, event.calls) for side in (value.left, value.right)]
-            if texts[0] != texts[1] or "(" not in texts[0] or not re.search(r"clamp|clip", program.text):
+            if texts[0] != texts[1] or "(" not in texts[0] or not program.mentions("clamp", "clip"):
                 continue
             old, again = _old(program, value.right)
             if (
@@ -323,7 +323,7 @@ def engine_weights_not_synced(view: View) -> Iterator[Fault]:
     )
     yield from _kept_copy(view)
     yield from _pushed_once(view)
-    calls = [n for n in program.each(ast.Call)]
+    calls = program.each(ast.Call)
     if any(synced.search(last(program.path(c.func))) for c in calls):
         return
     for call in sorted(program.find("generate", "chat", "encode", "async_generate"), key=lambda c: c.lineno):

@@ -122,7 +122,7 @@ def _two_names(view: View) -> Iterator[Fault]:
             or any(getattr(b.node, "lineno", 0) > node.lineno for b in program.bindings(node.value))
         ):
             continue
-        for call in (n for n in program.each(ast.Call)):
+        for call in program.each(ast.Call):
             given = {key(a) for a in (*call.args, *(k.value for k in call.keywords))}
             if {one, other} <= given and last(program.path(call.func)) != "prepare":
                 yield Fault(node, f"`{other}` is the same object as `{one}`, and both are used as two models",
@@ -133,7 +133,7 @@ def _two_names(view: View) -> Iterator[Fault]:
 def _two_entries(view: View) -> Iterator[Fault]:
     """One model under two keys of a table, one of them that of the reference."""
     program = view.program
-    for table in (n for n in program.each(ast.Dict)):
+    for table in program.each(ast.Dict):
         pairs = [(k.value, v) for k, v in zip(table.keys, table.values, strict=True) if isinstance(k, ast.Constant)
                  and isinstance(k.value, str) and isinstance(v, ast.Name) and view.roles.of(v) == "model"]  # fmt: skip
         for word, value in pairs:
@@ -172,6 +172,8 @@ def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
     made = view.program.classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
     fields = [key(s.target) for s in made.body if isinstance(s, ast.AnnAssign)] if made is not None else []
     placed = dict(zip(fields, call.args, strict=False))
+    if not placed and not any(k.arg in named for k in call.keywords):
+        return
     reference = next((v for n in named if (v := argument(call, n) or placed.get(n)) is not None), None)
     reference = alias(reference, view.program) if reference is not None else None
     if reference is None or not key(reference):
@@ -284,7 +286,7 @@ def negated(program: Program, call: ast.Call) -> bool:
     ):
         return True
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    uses = [n for n in program.nodes if name and isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)]
+    uses = [n for n in program.each(ast.UnaryOp) if name and isinstance(n.op, ast.USub)]
     return any(_holds(core(u.operand, program), name, program) for u in uses)
 
 

@@ -56,7 +56,7 @@ def rank_stops_on_its_own(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         mine = program.scope(training.node)
         called = {program.scope(e.node) for e in training.events if e.depth} - {mine}
-        for node in (n for n in program.each(ast.If)):
+        for node in program.each(ast.If):
             if not inside(program, node, training.node) and program.scope(node) not in called:
                 continue
             leaves = isinstance(node.body[-1], (ast.Return, ast.Break, ast.Continue))
@@ -95,7 +95,7 @@ def _own_figure(view: View) -> Iterator[Fault]:
     """A loop of the training that a rank leaves for a figure over its own part of the data."""
     program = view.program
     loops = {x for t in view.trainings for x in (t.node, *t.outer)}
-    for leave in (n for n in program.each(ast.Break)):
+    for leave in program.each(ast.Break):
         loop = next(iter(program.loops(leave)), None)
         guard = next(iter(program.guards(leave)), None)
         if loop in loops and guard is not None and not OF_RANKS.search(program.code(guard[0])) and (
@@ -270,9 +270,9 @@ def all_ranks_on_one_gpu(view: View) -> Iterator[Fault]:
     program = view.program
     if not any(True for _ in program.find("init_process_group", "init_distributed")):
         return
-    if re.search(r"set_device|CUDA_VISIBLE_DEVICES|gloo", program.text):
+    if program.mentions("set_device", "CUDA_VISIBLE_DEVICES", "gloo"):
         return
-    ranked = re.search(r"local_rank|LOCAL_RANK|local_process_index|device_count", program.text)
+    ranked = program.mentions("local_rank", "LOCAL_RANK", "local_process_index", "device_count")
     for call in program.find("device", "to", "cuda"):
         first = call.args[0] if call.args else None
         value = program.const(first) if first is not None else None

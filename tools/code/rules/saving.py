@@ -247,7 +247,7 @@ def _fetches(program: Program, call: ast.Call) -> bool:
     if last(path) in FETCHED and (last(path) != "get" or path.startswith(("requests", "httpx"))):
         return True
     function = program.function(call)
-    inner = [n for n in program.within(function) if isinstance(n, ast.Call)] if function is not None else []
+    inner = program.within(function, ast.Call) if function is not None else []
     return any(last(program.path(n.func)) in FETCHED and last(program.path(n.func)) != "get" for n in inner)
 
 

@@ -51,7 +51,7 @@ def _only_kept(program: Program, call: ast.Call) -> bool:
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     scope = program.scope(call)
     uses = [
-        n for n in program.within(scope) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        n for n in program.within(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)
     ]
     return bool(name and uses) and "." not in name and all(_keeps(program, program.statement(u)) for u in uses)
 
@@ -105,7 +105,7 @@ def _grows(program: Program, given: ast.expr) -> bool:
 def _adds(program: Program, made: ast.ClassDef) -> bool:
     """Whether a method of a class puts something behind what it already holds."""
     for function in (f for f in made.body if isinstance(f, FUNCTIONS) and f.name not in ("__init__", "forward")):
-        for call in (n for n in program.within(function) if isinstance(n, ast.Call)):
+        for call in program.within(function, ast.Call):
             if last(program.path(call.func)) in GROWS and "self." in program.code(call):
                 return True
     return False

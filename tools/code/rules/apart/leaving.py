@@ -122,7 +122,7 @@ def _skipped_alone(view: View) -> Iterator[Fault]:
     program = view.program
     wrapped = any(True for _ in program.find("DDP", "DistributedDataParallel")) or any(
         path.endswith("DistributedDataParallel") for path in program.imports.values())  # fmt: skip
-    if not wrapped or re.search(r"\.join\(|Join\(|no_sync", program.text):
+    if not wrapped or program.mentions(".join(", "Join(", "no_sync"):
         return
     for training in view.trainings:
         for event in training.of("backward")[:1]:
@@ -136,12 +136,12 @@ def _decoded_alone(view: View) -> Iterator[Fault]:
     """A loop that runs a sharded model token by token, and that a rank leaves when its own sequences are at their end."""
     program = view.program
     loops = [
-        x for x in (*program.each(ast.For), *program.each(ast.While)) if re.search("FSDP|FullySharded", program.text)
+        x for x in (*program.each(ast.For), *program.each(ast.While)) if program.mentions("FSDP", "FullySharded")
     ]
     held = set(held_by(view)) if loops else set()
     for loop in loops:
-        runs = [n for n in program.within(loop) if isinstance(n, ast.Call) and _of_all_ranks(view, n)]
-        together = [n for n in program.within(loop) if isinstance(n, ast.Call) and (
+        runs = [n for n in program.within(loop, ast.Call) if _of_all_ranks(view, n)]
+        together = [n for n in program.within(loop, ast.Call) if (
             last(program.path(n.func)) in COLLECTIVES or program.function(n) in held)]  # fmt: skip
         if (
             not runs
@@ -149,7 +149,7 @@ def _decoded_alone(view: View) -> Iterator[Fault]:
             or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in program.within(loop))
         ):
             continue
-        ends = [g[0] for n in program.within(loop) if isinstance(n, (ast.Break, ast.Return)) and loop in program.loops(n)
+        ends = [g[0] for n in program.within(loop, ast.Break, ast.Return) if loop in program.loops(n)
                 for g in program.guards(n)[:1]]  # fmt: skip
         ends += [loop.test] if isinstance(loop, ast.While) else []
         own = next((t for t in ends if _ended(program, t)), None)

@@ -128,7 +128,7 @@ def _members(program: Program, call: ast.Call) -> str:
 def _makes(program: Program, call: ast.Call) -> bool:
     """Whether a call makes a group, or is of a function of this file that does."""
     function = program.function(call)
-    inner = [n for n in program.within(function) if isinstance(n, ast.Call)] if function is not None else []
+    inner = program.within(function, ast.Call) if function is not None else []
     return any(last(program.path(n.func)) in MAKES for n in (call, *inner))
 
 

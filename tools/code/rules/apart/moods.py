@@ -114,7 +114,7 @@ def told_alike(view: View) -> Iterator[Fault]:
         own = [n for n in flags if any(b.how == "parameter" for b in program.bound.get(function, {}).get(n, ()))]
         calls = program.callers(function) if own and isinstance(function, FUNCTIONS) else []
         told = {on for c in calls for n in own if (on := _told(program, function, c, n)) is not None}
-        runs = [n for n in program.within(training.node) if isinstance(n, ast.Call) and view.roles.of(n.func) == "model"
+        runs = [n for n in program.within(training.node, ast.Call) if view.roles.of(n.func) == "model"
                 and key(n.func) and not any(key(_flag(t) or t) in own for t, _, _ in program.guards(n))]  # fmt: skip
         if told == {True, False} and runs:
             off = next(c for c in calls for n in own if _told(program, function, c, n) is False)

@@ -19,13 +19,15 @@ def twins(view: View) -> Iterator[Fault]:
     """A second name of a model, by which it is asked the very same without gradients: the two answers never differ."""
     program = view.program
     yield from _target_of_itself(view)
+    if not any(t.of("step") for t in view.trainings):
+        return
     closed: list[ast.Call] | None = None
     for node in program.each(ast.Assign):
         target = node.targets[0]
         value = alias(node.value, program) if key(target) and not REFERENCE.search(key(target)) else None
         if value is None or key(value) == key(target) or view.roles.of(value) != "model":
             continue
-        if len(program.bindings(target)) != 1 or not any(t.of("step") for t in view.trainings):
+        if len(program.bindings(target)) != 1:
             continue
         if closed is None:
             closed = [c for c in program.each(ast.Call) if no_grad(program.contexts(c))]
@@ -97,7 +99,7 @@ def alias(value: ast.expr, program: Program) -> ast.expr | None:
     if isinstance(value, ast.Call) and (function := program.function(value)) is not None:
         given = dict(passed(function, value))
         names = {key(r) for r in program.ends(value)}
-        changed = any(key(t) in names for n in program.within(function) if isinstance(n, ast.Assign) for t in n.targets)
+        changed = any(key(t) in names for n in program.within(function, ast.Assign) for t in n.targets)
         if len(names) == 1 and not changed and (same := given.get(next(iter(names)))) is not None:
             value = same
     return value if key(value) and isinstance(value, (ast.Name, ast.Attribute)) else None

@@ -108,7 +108,7 @@ def _touched(program: Program, call: ast.Call, does: re.Pattern[str], deep: int 
     function, name = _called(program, call), last(program.path(call.func))
     if function is not None and deep:
         given = {own: value for own, value in passed(function, call)}
-        inner = [n for n in program.within(function) if isinstance(n, ast.Call)]
+        inner = program.within(function, ast.Call)
         for place in (p for n in inner for p in _touched(program, n, does, deep - 1)):
             value = given.get(place[1]) if place[0] is function else None
             yield from _places(program, value) if value is not None else (place,)
@@ -184,7 +184,7 @@ def _whole_corpus(view: View, call: ast.Call, deep: int = DEEP) -> bool:
     program = view.program
     function = _called(program, call)
     if function is not None and deep:
-        inner = (n for n in program.within(function) if isinstance(n, ast.Call))
+        inner = program.within(function, ast.Call)
         return any(_whole_corpus(view, n, deep - 1) for n in inner)
     if view.roles.of(call.func) != "tokenizer" and last(program.path(call.func)) not in (
         "encode",

@@ -49,7 +49,7 @@ def ema_weights_swapped(view: View) -> Iterator[Fault]:
             and re.search(r"ema|avg|shadow|average", program.code(call), re.I)
         ):
             yield _swapped(call)
-    for node in program.nodes:
+    for node in program.each(ast.BinOp):
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Add)
@@ -164,7 +164,7 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
             path = program.path(origin.func) if origin is not None else ""
             built = re.search(
                 r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path
-            ) or (last(path) in view.roles.modules and re.search(r"Dropout|BatchNorm|dropout", program.text))
+            ) or (last(path) in view.roles.modules and program.mentions("Dropout", "BatchNorm", "dropout"))
             carried = _carried_along(view, event.node, name) or (path and _loaded_as_trained(view, name, path))
             if ((path and built) or carried) and not _settled(view, name):
                 yield Fault(event.node, f"`{name}` gives targets in training mode", f"`{name}` 在训练模式下给出目标",

@@ -43,7 +43,7 @@ def average_refers_to_the_model(view: View) -> Iterator[Fault]:
     Why: what is averaged is the model itself: both are changed at once, and the average is the model.
     """
     program = view.program
-    for node in program.nodes:
+    for node in program.each(ast.Assign):
         name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Name):  # fmt: skip
             name = key(node.targets[0].value)
@@ -51,7 +51,7 @@ def average_refers_to_the_model(view: View) -> Iterator[Fault]:
             continue
         scope = program.scope(node)
         first = getattr(scope, "name", "") in ("__init__", "register", "", "setup") or isinstance(scope, ast.Module)
-        in_place = re.search(r"\.mul_\(|\.lerp_\(|\.copy_\(|\.add_\(|\.sub_\(", program.text)
+        in_place = program.mentions(".mul_(", ".lerp_(", ".copy_(", ".add_(", ".sub_(")
         if first and in_place:
             yield Fault(node, f"`{name}` refers to the live weights, not to a copy",
                         f"`{name}` 指向模型自身的权重，而不是副本")  # fmt: skip
@@ -198,7 +198,7 @@ def soft_update_swapped(view: View) -> Iterator[Fault]:
     Why: with a tau of 0.005 the target is the network of this step: it no longer stands still.
     """
     program = view.program
-    for loop in (n for n in program.each(ast.For)):
+    for loop in program.each(ast.For):
         text = program.code(loop.iter, 400)
         if (
             "zip" not in text

@@ -102,7 +102,7 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
     program = view.program
     if re.search(r"load_state_dict|reset_parameters|deepcopy|clone\(|re_?init|init_weights|apply\(", program.text):
         return
-    for loop in (n for n in program.each(ast.For)):
+    for loop in program.each(ast.For):
         folds = [
             c
             for c in ast.walk(loop.iter)
@@ -112,7 +112,7 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
         ]
         if not folds:
             continue
-        for call in program.nodes:
+        for call in program.each(ast.Call):
             if (
                 isinstance(call, ast.Call)
                 and view.roles.of(call) == "optimizer"
@@ -124,7 +124,7 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
                     key(program.statement(call).targets[0]) if isinstance(program.statement(call), ast.Assign) else ""  # pyright: ignore[reportAttributeAccessIssue]
                 )
                 again = any(inside(program, b.node, loop) for b in program.bindings(loop.iter, name)) if name else True
-                used = any(key(n) == name for n in program.within(loop) if isinstance(n, (ast.Name, ast.Attribute)))
+                used = any(key(n) == name for n in program.within(loop, ast.Name, ast.Attribute))
                 if used and not again:
                     yield Fault(loop, "all folds go on training one model: what is scored was trained on",
                                 "所有折共用一个模型继续训练：被评测的数据已训练过", beside=(call,))  # fmt: skip
@@ -152,7 +152,7 @@ def predictions_in_another_order(view: View) -> Iterator[Fault]:
     Why: each prediction meets another item's label: the score is that of guessing.
     """
     program = view.program
-    for loop in (n for n in program.each(ast.For)):
+    for loop in program.each(ast.For):
         built = made(view, loop.iter)
         if (
             built is None
@@ -164,8 +164,8 @@ def predictions_in_another_order(view: View) -> Iterator[Fault]:
         data = key(built.args[0])
         filled = {key(n.target) for n in program.within(loop) if isinstance(n, ast.AugAssign)} | {
             key(receiver(n))
-            for n in program.within(loop)
-            if isinstance(n, ast.Call) and last(program.path(n.func)) in ("append", "extend")
+            for n in program.within(loop, ast.Call)
+            if last(program.path(n.func)) in ("append", "extend")
         }
         for call in program.each(ast.Call):
             if (

@@ -133,7 +133,7 @@ def pair_augmented_apart(view: View) -> Iterator[Fault]:
     Why: each is cropped and turned its own way: the mask no longer fits.
     """
     program = view.program
-    if re.search(r"manual_seed|set_rng_state|tv_tensors|random\.setstate|get_params|random\.seed", program.text):
+    if program.mentions("manual_seed", "set_rng_state", "tv_tensors", "random.setstate", "get_params", "random.seed"):
         return
     random = re.search(
         r"Random(Resized)?Crop|RandomRotation|Random(Horizontal|Vertical)?Flip|RandomAffine|RandomPerspective|ElasticTransform",
@@ -142,9 +142,8 @@ def pair_augmented_apart(view: View) -> Iterator[Fault]:
     for function, _ in datasets(view):
         calls = [
             n
-            for n in program.within(function)
-            if isinstance(n, ast.Call)
-            and len(n.args) == 1
+            for n in program.within(function, ast.Call)
+            if len(n.args) == 1
             and not n.keywords
             and re.search(r"transform|aug|tf$", last(key(n.func)), re.I)
         ]
@@ -213,11 +212,9 @@ def scaled_twice(view: View) -> Iterator[Fault]:
     Why: all inputs are next to zero.
     """
     program = view.program
-    if not any(True for _ in program.find("ToTensor")) or re.search(
-        r"from_numpy|PILToTensor|read_image|decode_", program.text
-    ):
+    if not any(True for _ in program.find("ToTensor")) or program.mentions("from_numpy", "PILToTensor", "read_image", "decode_"):
         return
-    for node in program.nodes:
+    for node in program.each(ast.BinOp, ast.AugAssign):
         value = node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None
         if value is None or not isinstance(node.op, ast.Div) or program.const(value) not in (255, 255.0):  # pyright: ignore[reportAttributeAccessIssue]
             continue

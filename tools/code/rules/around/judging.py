@@ -45,11 +45,11 @@ def judge_sees_one_order(view: View) -> Iterator[Fault]:
     Known gaps: an order that the caller turns round, or that the data already mix, is not visible in the program.
     """
     program = view.program
-    if BOTH.search(program.text):
-        return
-    for node in ast.walk(program.tree):
-        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-        if text and COMPARES.search(text) and all(p.search(text) for p in TWO) and ("{" in text or "%s" in text):
+    for node in program.each(ast.Constant):
+        text = node.value if isinstance(node.value, str) and ("{" in node.value or "%s" in node.value) else ""
+        if text and COMPARES.search(text) and all(p.search(text) for p in TWO):
+            if BOTH.search(program.text):
+                return
             yield Fault(node, "the judge is shown the two answers in one order only: the candidate always stands in one place",
                         "评审只看到一种先后顺序：候选回答总在同一个位置")  # fmt: skip
             return

@@ -238,9 +238,9 @@ def undecayed_names_miss(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _no_norm_named(view)
-    if not re.search(r"Llama|Qwen|Mistral|Gemma|RMSNorm|llama", program.text):
+    if not program.mentions("Llama", "Qwen", "Mistral", "Gemma", "RMSNorm", "llama"):
         return
-    for node in (n for n in program.nodes if isinstance(n, (ast.Tuple, ast.List, ast.Set))):
+    for node in program.each(ast.Tuple, ast.List, ast.Set):
         names_ = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
         cased = [n for n in names_ if n in ("LayerNorm.weight", "layer_norm.weight", "LayerNorm.bias")]
         if cased and not any(n in ("norm", "norm.weight", "layernorm", "ln") or "rms" in n.lower() for n in names_):
@@ -273,7 +273,7 @@ def _norms(view: View) -> list[str]:
     """What the norms' weights are called, where one family of models, or only classes of this file, can be meant."""
     program = view.program
     found = [names for pattern, names in NORMS if pattern.search(program.text)]
-    if found or re.search(r"from_pretrained|create_model|torchvision", program.text):
+    if found or program.mentions("from_pretrained", "create_model", "torchvision"):
         return list(found[0]) if len(found) == 1 and not view.roles.modules else []
     made = [(name, b.value) for owner, scoped in program.bound.items() if isinstance(owner, ast.ClassDef)
             for name, bound in scoped.items() for b in bound if isinstance(b.value, ast.Call)]  # fmt: skip

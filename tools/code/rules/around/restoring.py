@@ -240,7 +240,7 @@ def state_not_saved(view: View) -> Iterator[Fault]:
     states = [c for c in program.find("state_dict", "load_state_dict", "optim_state_dict") if receiver(c) is not None]
     if any("optimizer" in state_roles(view, c) or re.search("optim", program.code(c)) for c in states):
         return
-    stateful = [c for n in program.nodes if isinstance(n, ast.Call) for c in [n] if view.roles.of(c) == "optimizer"
+    stateful = [c for n in program.each(ast.Call) for c in [n] if view.roles.of(c) == "optimizer"
                 and (not re.search(r"\.SGD$", program.path(c.func)) or re.search("momentum", program.code(c)))]  # fmt: skip
     if not stateful or not any(t.of("step") for t in view.trainings) or not _writes(view):
         return
@@ -287,8 +287,8 @@ def goes_on(view: View, call: ast.Call) -> bool:
     if named or re.search(r"load|restore", getattr(scope, "name", "")):
         read = {
             n
-            for r in program.within(scope)
-            if isinstance(r, ast.Return) and r.value is not None
+            for r in program.within(scope, ast.Return)
+            if r.value is not None
             for n in asked_for_in(r.value)
         }
         return bool(read & {"epoch", "step", "global_step", "iteration", "iter"})
@@ -364,7 +364,7 @@ def _over_loader(view: View, training: Training) -> bool:
     program = view.program
     if isinstance(training.node, ast.For) and any(view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)):
         return True
-    for event in training.of("call") if re.search(r"manual_seed|set_seed|seed_everything", program.text) else ():
+    for event in training.of("call") if program.mentions("manual_seed", "set_seed", "seed_everything") else ():
         asked = isinstance(event.node, ast.Call) and program.path(event.node.func) == "next" and event.node.args
         if asked and any(view.roles.of(s.node) == "loader" for s in made_of(program, asked[0], event.calls)
                          if isinstance(s.node, (ast.Call, ast.Name, ast.Attribute))):  # fmt: skip

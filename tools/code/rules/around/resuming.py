@@ -57,8 +57,7 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
             continue
         saved = [
             n
-            for n in program.within(loop)
-            if isinstance(n, ast.Dict)
+            for n in program.within(loop, ast.Dict)
             for k, v in zip(n.keys, n.values, strict=True)
             if isinstance(k, ast.Constant) and "epoch" in str(k.value) and key(v) == name
         ]
@@ -91,7 +90,7 @@ def _never_used(view: View) -> Iterator[Fault]:
                     and asked_for_in(b.value) & {"epoch", "step", "global_step", "iteration"}]  # fmt: skip
             if not read or "." in name or "[" in name or not any(program.scope(c) is function for c in loads):
                 continue
-            uses = [n for n in program.within(function) if isinstance(n, ast.Name) and n.id == name
+            uses = [n for n in program.within(function, ast.Name) if n.id == name
                     and isinstance(n.ctx, ast.Load) and not _shown(program, n)]  # fmt: skip
             if not uses and any(t.of("step") for t in view.trainings):
                 text = f"`{name}` is read from the checkpoint and never used: the run begins at its beginning"
@@ -189,7 +188,7 @@ def saved_part_has_another_name(view: View) -> Iterator[Fault]:
             return
         saved |= {str(k.value) for k in value.keys if isinstance(k, ast.Constant)}
         paths.add(program.code(program.origin(call.args[1])))
-    for node in program.nodes:
+    for node in program.each(ast.Subscript):
         if (
             isinstance(node, ast.Subscript)
             and isinstance(node.ctx, ast.Load)

@@ -67,11 +67,11 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
     yield from _written(program)
     bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings]
     for name, binding in bound:
+        if binding.how != "assign" or binding.value is None:
+            continue
         made = binding.value.func if isinstance(binding.value, ast.Call) else None
         around = [getattr(n, "name", "") for n in program.up(binding.node) if isinstance(n, ast.ClassDef)]
         words = " ".join((last(name), last(key(made)), *around))
-        if binding.how != "assign" or binding.value is None:
-            continue
         if not SHOTS.search(words) and not drawn_for_text(program, name, binding):
             continue
         found = next(
@@ -105,6 +105,9 @@ def _written(program: Program) -> Iterator[Fault]:
 
 def _some(program: Program, node: ast.For | ast.comprehension) -> ast.expr | None:
     """The collection of which a loop takes some rows, the first or any, and writes two fields of each into a text."""
+    way = program.origin(node.iter)
+    if not partial(program, way):
+        return None
     body = [program.parent[node]] if isinstance(node, ast.comprehension) else node.body
     texts = [t for s in body for t in ast.walk(s) if isinstance(t, (ast.JoinedStr, ast.BinOp))]
     for text in texts:
@@ -122,10 +125,10 @@ def _some(program: Program, node: ast.For | ast.comprehension) -> ast.expr | Non
         for name, parts in fields.items():
             if len(parts) < 2:
                 continue
-            row, way = whose[name], program.origin(node.iter)
-            if key(row) == key(node.target) != "" and partial(program, way):
+            row = whose[name]
+            if key(row) == key(node.target) != "":
                 return way
-            if isinstance(row, ast.Subscript) and key(row.slice) == key(node.target) != "" and partial(program, way):
+            if isinstance(row, ast.Subscript) and key(row.slice) == key(node.target) != "":
                 return row.value  # places that were drawn
     return None
 
@@ -134,7 +137,7 @@ def _judged(place: ast.AST, program: Program) -> bool:
     """Whether rows are gone through in a function that evaluates, and are asked one by one."""
     scope = program.scope(place)
     named = re.search(r"^(evaluate|accuracy|score|test|bench)", getattr(scope, "name", ""))
-    asked = (n for n in program.within(scope) if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq))
+    asked = (n for n in program.within(scope, ast.Compare) if isinstance(n.ops[0], ast.Eq))
     return bool(named) and any(True for _ in asked)
 
 
@@ -172,7 +175,7 @@ def _held(root: Root) -> bool:
 def _scored(program: Program, without: Collection[ast.AST] = ()) -> dict[Root, ast.AST]:
     """What the rows come from that are gone through, with the place; those behind a beginning that is left out not."""
     out: dict[Root, ast.AST] = {}
-    for node in (n for n in program.nodes if n not in without):
+    for node in (n for n in program.each(ast.For, ast.comprehension, ast.Subscript) if n not in without):
         if isinstance(node, (ast.For, ast.comprehension)):
             joined = isinstance(node, ast.comprehension) and _in_shots(program, node)
             if not joined:

@@ -42,7 +42,7 @@ def special_tokens_twice(view: View) -> Iterator[Fault]:
         r"removeprefix|lstrip\(|\.replace\(\s{0,4}\w{0,40}\.?bos", program.text
     ):
         return
-    for call in [n for n in program.each(ast.Call)]:
+    for call in program.each(ast.Call):
         named = last(program.path(call.func))
         whose = call.func if named not in ("encode", "encode_plus", "batch_encode_plus", "__call__") else receiver(call)
         if not call.args or whose is None or view.roles.of(whose) != "tokenizer" or named == "apply_chat_template":
@@ -136,7 +136,7 @@ def ignored_labels_decoded(view: View) -> Iterator[Fault]:
     Why: -100 is no token: decoding fails, or gives text that is not the reference.
     """
     program = view.program
-    if re.search(r"-100|ignore_index|IGNORE_INDEX|label_pad_token_id|ignore_pad_token", program.text):
+    if program.mentions("-100", "ignore_index", "IGNORE_INDEX", "label_pad_token_id", "ignore_pad_token"):
         return
     for call in program.find("batch_decode"):
         scope = program.scope(call)

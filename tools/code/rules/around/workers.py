@@ -36,7 +36,7 @@ def generator_copied_to_workers(view: View) -> Iterator[Fault]:
     Why: every worker draws the same numbers, and each epoch begins again: the augmentation repeats.
     """
     program = view.program
-    if re.search(r"worker_init_fn|get_worker_info", program.text):
+    if program.mentions("worker_init_fn", "get_worker_info"):
         return
     several = [c for c in program.find("DataLoader") if _many_workers(view, c)]
     for function in program.functions.get("__init__", ()) if several else ():

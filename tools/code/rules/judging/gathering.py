@@ -62,7 +62,7 @@ def gathered_with_duplicates(view: View) -> Iterator[Fault]:
 def _closed(program: Program, call: ast.Call, loop: ast.AST) -> bool:
     """Whether a loop runs without gradients."""
     return no_grad(program.contexts(call)) or any(
-        no_grad(program.contexts(n)) for n in program.within(loop) if isinstance(n, ast.Call))  # fmt: skip
+        no_grad(program.contexts(n)) for n in program.within(loop, ast.Call))  # fmt: skip
 
 
 def _rows(program: Program, expr: ast.expr) -> bool:

@@ -83,7 +83,7 @@ def strong(program: Program, expr: ast.expr) -> set[str]:
     """The ways in which a text was made alike on its way here."""
     calls = [n for n, _, _ in made_of(program, expr, (), 6) if isinstance(n, ast.Call)]
     inner = [
-        c for n in calls if (f := program.function(n)) is not None for c in program.within(f) if isinstance(c, ast.Call)
+        c for n in calls if (f := program.function(n)) is not None for c in program.within(f, ast.Call)
     ]
     return {name for n in (*calls, *inner) if (name := last(program.path(n.func))) in STRONG}
 
@@ -111,8 +111,10 @@ def halves(view: View) -> Iterator[Fault]:
             ),
             None,
         )
+        if which is None:
+            continue
         done = [strong(program, s) for s in sides]
-        if which is None or bool(done[0]) is bool(done[1]) or (done[0] | done[1]) == {"upper"}:
+        if bool(done[0]) is bool(done[1]) or (done[0] | done[1]) == {"upper"}:
             continue
         bare = sides[1] if done[0] else sides[0]
         if _cleaned(program, bare) and _seen(program, bare):
@@ -143,7 +145,7 @@ def _words_apart(program: Program) -> Iterator[Fault]:
     """Words of an answer and of a reference, of which one alone was made lower case."""
     for function in (f for fs in program.functions.values() for f in fs):
         made: dict[str, tuple[ast.AST, bool]] = {}
-        for node in (n for n in program.within(function) if isinstance(n, ast.Assign)):
+        for node in program.within(function, ast.Assign):
             value = (
                 node.value.args[0]
                 if isinstance(node.value, ast.Call) and key(node.value.func) in ("set", "Counter") and node.value.args
@@ -207,9 +209,9 @@ def _two_functions(view: View) -> Iterator[Fault]:
     for node in program.each(ast.Compare):
         scope = program.scope(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq) and isinstance(scope, FUNCTIONS):
-            ways = [strong(program, s) for s in (node.left, node.comparators[0])]
             fields = frozenset(k.split("[")[-1] for s in (node.left, node.comparators[0]) for n in ast.walk(s)
                                if isinstance(n, ast.Subscript) and (k := key(n)) and GOLD.search(k.split("[")[-1]))  # fmt: skip
+            ways = [strong(program, s) for s in (node.left, node.comparators[0])] if fields else []
             if fields and bool(ways[0]) is bool(ways[1]):
                 found.append((node, ways[0] | ways[1], fields))
     for one in found:

@@ -30,7 +30,7 @@ def drawn_for_text(program: Program, name: str, binding: Binding) -> bool:
     scope = program.scope(binding.node)
     if not isinstance(scope, FUNCTIONS):
         return False
-    own = [n for n in program.within(scope) if isinstance(n, ast.comprehension) and key(n.iter) == name
+    own = [n for n in program.within(scope, ast.comprehension) if key(n.iter) == name
            and not shown(program, n)]  # fmt: skip
     joined = [n for n in own if any((isinstance(a, ast.Call) and last(key(a.func)) == "join") or _joins(a)
                                     for a in program.up(n))]  # fmt: skip

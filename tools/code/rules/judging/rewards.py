@@ -8,11 +8,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of, returned
+from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, default, key, last, passed, receiver
 from ..look import source
 from ..rule import Fault, View, rule
 
+RANKED = re.compile(r"reward|advantage|policy|log_?p(rob|s\b|\b)", re.I)
 Clip = tuple[ast.Call, ast.expr | None, ast.expr | None, ast.expr | None]
 
 
@@ -25,13 +26,12 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
     learn from.
     """
     program = view.program
-    ranked = re.search(r"reward|advantage|policy|log_?p(rob|s\b|\b)", program.said, re.I)
     for call, what, low, high in (*_clips(program), *_helpers(program)):
         bounds = [program.const(b) if b is not None else None for b in (low, high)]
         about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
         about += f" {source(program, program.origin(what))}" if what is not None else ""
         if what is None or not (
-            re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I) or (ranked and _standardised(program, what))
+            re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I) or (_standardised(program, what) and RANKED.search(program.said))
         ):
             continue
         if (lost := _lost(view, what, *bounds)) is not None:
@@ -75,8 +75,8 @@ def _clips(program: Program) -> Iterator[Clip]:
 def _helpers(program: Program) -> Iterator[Clip]:
     """The calls of a function of this file that only clips what it is given."""
     clips = {c: (what, low, high) for c, what, low, high in _clips(program)}
-    for function in (f for fs in program.functions.values() for f in fs):
-        ends = returned(function)
+    for function in (f for fs in program.functions.values() for f in fs if clips):
+        ends = program.returned(function)
         what, *bounds = clips.get(ends[0], (None,)) if len(ends) == 1 else (None,)  # type: ignore[call-overload]
         own = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
         for call in program.callers(function) if what is not None and key(what) in own else ():
@@ -144,7 +144,7 @@ def _levels(program: Program, expr: ast.expr) -> tuple[list[float], list[float]]
     nodes = [n for n, _, _ in made_of(program, expr, (), 6)]
     scopes = {program.scope(n) for n in nodes if isinstance(program.scope(n), FUNCTIONS)}
     names = {key(n) for n in nodes if isinstance(n, ast.Name)}
-    parts = [n.value for s in scopes for n in program.within(s) if isinstance(n, ast.AugAssign) and key(n.target) in names
+    parts = [n.value for s in scopes for n in program.within(s, ast.AugAssign) if key(n.target) in names
              and isinstance(n.op, ast.Add)]  # fmt: skip
     parts += [s for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Add, ast.Sub)) for s in (n.left, n.right)
               if not (s is n.right and isinstance(n.op, ast.Sub))]  # fmt: skip

@@ -48,7 +48,7 @@ def _each(program: Program, node: ast.AST) -> bool:
 def scored_with_gradients(view: View) -> Iterator[Fault]:
     """A model that only scores, in a program that trains nothing, run again and again with its graph."""
     program = view.program
-    trains = re.search(r"backward|optim|Trainer|\.fit\(|\.train\(|requires_grad|gradient", program.text)
+    trains = program.mentions("backward", "optim", "Trainer", ".fit(", ".train(", "requires_grad", "gradient")
     if trains or GRADIENTS.search(program.text):
         return
     judged = {n for c in program.find("eval") if not c.args for n in (key(receiver(c)),) if n}

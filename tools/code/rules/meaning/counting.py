@@ -204,7 +204,7 @@ def _logged_per_batch(view: View) -> Iterator[Fault]:
         if getattr(scope, "name", "") not in ("validation_step", "test_step") or not isinstance(
             program.parent.get(scope), ast.ClassDef):  # fmt: skip
             continue
-        logs = [n for n in program.within(scope) if isinstance(n, ast.Call) and last(key(n.func)) in ("log", "log_dict")
+        logs = [n for n in program.within(scope, ast.Call) if last(key(n.func)) in ("log", "log_dict")
                 and key(receiver(n)) == "self"]  # fmt: skip
         if any(call in program.traced(a, 2) for n in logs for a in (*n.args[:2], *(k.value for k in n.keywords))):
             yield Fault(call, f"`{last(program.path(call.func))}` of each batch is averaged: it is no mean over items",
@@ -246,7 +246,7 @@ def best_never_beaten(view: View) -> Iterator[Fault]:
     Why: nothing is saved, or the worst; training stops early, or never.
     """
     program = view.program
-    for node in (n for n in program.each(ast.If)):
+    for node in program.each(ast.If):
         test = (
             node.test.values[0]
             if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)

@@ -125,7 +125,7 @@ def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
     """(a product of a coefficient and a divergence, its sign): also the bare divergence in a sum that has its name."""
     program = view.program
     seen: set[ast.AST] = set()
-    for node in program.nodes:
+    for node in program.each(ast.BinOp):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node not in seen:
             factors, sign = _factors(program, node)
             seen |= {n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
@@ -133,8 +133,8 @@ def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
             numbers = (f for f in factors if not kl or f is not kl[-1])
             plain = bool(kl) and any(isinstance(f, (ast.Constant, ast.Attribute, ast.Subscript)) for f in numbers)
             scaled = plain or any(KL_SCALE.search(last(key(f))) for f in factors)
-            found = next((s for f in factors if (s := _divergence(program, f))), 0)
-            if scaled and found:
+            found = next((s for f in factors if (s := _divergence(program, f))), 0) if scaled else 0
+            if found:
                 yield node, sign * found
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             bare = isinstance(core(node.right, program), (ast.Name, ast.Attribute))
@@ -263,7 +263,7 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
         and any(re.search(r"(^|_)(adv|ratio|surr|obj)", w, re.I) for w in words)
     ):
         return "reward"  # an objective, of which the loss is the negative
-    preferred = re.search(r"sigmoid|softplus", program.text)
+    preferred = program.mentions("sigmoid", "softplus")
     if isinstance(statement, ast.Return):
         paid += f" {getattr(program.scope(statement), 'name', '')}"
     paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
@@ -275,7 +275,7 @@ def _turned_later(program: Program, statement: ast.stmt, target: str) -> bool:
     """Whether what is made of a sum next, or given back, is its negative."""
     scope = program.scope(statement)
     later = (
-        n for n in program.within(scope) if isinstance(n, (ast.Assign, ast.Return)) and n.lineno > statement.lineno
+        n for n in program.within(scope, ast.Assign, ast.Return) if n.lineno > statement.lineno
     )
     uses = [n.value for n in later if n.value is not None and target in {key(x) for x in ast.walk(n.value)}]
     minus = [v for u in uses for v in ast.walk(u) if isinstance(v, ast.UnaryOp) and isinstance(v.op, ast.USub)]

@@ -336,7 +336,7 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _threshold_chosen(program)
-    for node in (n for n in program.each(ast.If)):
+    for node in program.each(ast.If):
         test = node.test
         if not isinstance(test, ast.Compare) or not any(isinstance(o, LOOPS) for o in program.loops(node)):
             continue

@@ -179,7 +179,7 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     program = view.program
     yield from off_by_one(view)
     yield from masked_from_the_left(view)
-    if not any(isinstance(n, ast.Subscript) and _cut(n) == ":-1" for n in program.nodes):
+    if not any(_cut(n) == ":-1" for n in program.each(ast.Subscript)):
         return
     for functions in program.functions.values():
         for function in functions:
@@ -226,7 +226,7 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
     Why: the model is trained to write prompts, and never on an answer.
     """
     program = view.program
-    for node in program.nodes:
+    for node in program.each(ast.Assign):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if (
             not isinstance(target, ast.Subscript)
@@ -302,7 +302,7 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
     Why: the model is trained to copy what it sees: the loss falls to nothing, and nothing is learned.
     """
     program = view.program
-    for node in program.nodes:
+    for node in program.each(ast.Assign):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if (
             not isinstance(target, ast.Subscript)

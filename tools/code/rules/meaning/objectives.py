@@ -161,7 +161,7 @@ def _over_everything(program: Program) -> Iterator[Fault]:
         if not less or not isinstance(above, ast.BinOp) or key(above.left) != key(on):
             continue
         uses = [
-            n for n in program.within(program.scope(call)) if isinstance(n, ast.Call) and key(receiver(n)) == key(on)
+            n for n in program.within(program.scope(call), ast.Call) if key(receiver(n)) == key(on)
         ]
         along = any((n.args or n.keywords) and last(program.path(n.func)) in AXES for n in uses)
         paid = re.search(r"reward|score|\br\b|ret", program.code(made), re.I)

@@ -251,7 +251,7 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
     Why: the rate stays at its first value, and the log shows the schedule that was meant.
     """
     program = view.program
-    if re.search(r"param_groups|LearningRateSchedule|hyperparams|inject_hyper", program.text):
+    if program.mentions("param_groups", "LearningRateSchedule", "hyperparams", "inject_hyper"):
         return
     yield from _beside_the_groups(view)
     for training in view.trainings:

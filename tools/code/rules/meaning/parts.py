@@ -43,7 +43,7 @@ def evaluation_augmented(view: View) -> Iterator[Fault]:
     program = view.program
     if re.search(r"(?i)\btta\b|test.time.aug|simclr|contrastive|two_?crops|byol", program.text):
         return
-    for call in (n for n in program.each(ast.Call)):
+    for call in program.each(ast.Call):
         value = argument(call, "transform") or next((a for a in call.args if _random(program, a) is not None), None)
         found = _random(program, value) if value is not None else None
         if (
@@ -53,7 +53,7 @@ def evaluation_augmented(view: View) -> Iterator[Fault]:
         ):
             yield Fault(call, f"the evaluation data go through `{last(program.path(found.func))}`: the score is of distorted images",
                         "评测数据经过随机增强：得到的是失真图像上的分数", beside=(found,))  # fmt: skip
-    for table in (n for n in program.each(ast.Dict)):
+    for table in program.each(ast.Dict):
         rows = {str(k.value): v for k, v in zip(table.keys, table.values, strict=True) if isinstance(k, ast.Constant)}
         for word in [w for w in rows if HELD_OUT.search(w)] if any(TRAIN.search(w) for w in rows) else ():
             if (found := _random(program, rows[word])) is not None:
@@ -205,7 +205,7 @@ def _for_each(view: View, function: ast.AST, deep: int = DEEP) -> ast.AST | None
         return None
     if function.name in ("__getitem__", "training_step", "compute_loss"):
         return function
-    for node in program.nodes:
+    for node in program.each(ast.Call):
         handed = argument(node, "collate_fn") if isinstance(node, ast.Call) else None
         if handed is not None and key(handed) == function.name:
             return node

@@ -81,16 +81,15 @@ def special_tokens_in_the_middle(view: View) -> Iterator[Fault]:
     Known gaps: whether a tokenizer adds one is told by the model's name.
     """
     program = view.program
-    if NO_START.search(program.text):
-        return
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        if not isinstance(node.op, ast.Add):
             continue
         first, second = (_tokenised(view, side) for side in (node.left, node.right))
         if (
             first is not None
             and second is not None
             and not any(argument(second, n) is not None for n in ("add_special_tokens", "is_split_into_words"))
+            and not NO_START.search(program.text)
         ):
             yield Fault(second, "the second text is tokenised with special tokens and joined behind the first",
                         "第二段文本带着特殊 token 被接在第一段后面", beside=(node,))  # fmt: skip
@@ -150,9 +149,8 @@ def answers_without_end(view: View) -> Iterator[Fault]:
         ):
             calls = [
                 n
-                for n in program.within(scope)
-                if isinstance(n, ast.Call)
-                and argument(n, "add_special_tokens") is not None
+                for n in program.within(scope, ast.Call)
+                if argument(n, "add_special_tokens") is not None
                 and view.roles.of(n.func if not isinstance(n.func, ast.Attribute) else n.func.value) == "tokenizer"
             ]
             if calls:
@@ -179,9 +177,7 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
     Why: logits at a position are of the next token: the accuracy is of nothing.
     """
     program = view.program
-    if not re.search(r"CausalLM|LMHeadModel", program.text) or re.search(
-        r"SequenceClassification|Seq2Seq", program.text
-    ):
+    if not program.mentions("CausalLM", "LMHeadModel") or program.mentions("SequenceClassification", "Seq2Seq"):
         return
     for node in program.each(ast.Compare):
         if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):

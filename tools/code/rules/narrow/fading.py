@@ -32,7 +32,7 @@ def average_kept_in_half(view: View) -> Iterator[Fault]:
     Known gaps: a model that another file makes half.
     """
     program = view.program
-    if not re.search(r"bfloat16|float16|\.half\(", program.text):
+    if not program.mentions("bfloat16", "float16", ".half("):
         return
     sums = [n for n in program.each(ast.Assign) if isinstance(n.value, ast.BinOp) and isinstance(n.value.op, ast.Add)]
     for call in (*program.find("mul_", "lerp_", "lerp", "_foreach_mul_", "_foreach_lerp_"), *sums):

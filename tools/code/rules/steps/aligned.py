@@ -71,10 +71,10 @@ def _of_each(program: Program, product: ast.BinOp) -> bool:
 def measured_without_specials(view: View) -> Iterator[Fault]:
     """A prompt that is measured without the special tokens which the whole text begins with."""
     program = view.program
-    if not re.search(r"-100|IGNORE|loss_mask", program.text):
+    if not program.mentions("-100", "IGNORE", "loss_mask"):
         return
     for function in (f for fs in program.functions.values() for f in fs):
-        calls = [n for n in program.within(function) if isinstance(n, ast.Call) and n.args
+        calls = [n for n in program.within(function, ast.Call) if n.args
                  and (view.roles.of(n.func) == "tokenizer" or view.roles.of(receiver(n)) == "tokenizer")]  # fmt: skip
         for whole in calls if len(calls) > 1 else ():
             joined = program.origin(whole.args[0])
@@ -118,9 +118,9 @@ def _length(program: Program, call: ast.Call) -> bool:
 def labels_filled_with_pad(view: View) -> Iterator[Fault]:
     """Labels of a batch that are filled up with the id of padding, which the loss does not ignore."""
     program = view.program
-    if re.search(
-        r"-100|(?i:ignore_?ind?e?x|label_pad|loss_mask|loss_weights)|DataCollator|completion_mask", program.text
-    ):
+    if program.mentions("-100", "DataCollator", "completion_mask"):
+        return
+    if re.search(r"(?i)ignore_?ind?e?x|label_pad|loss_mask|loss_weights", program.text):
         return
     for table in program.each(ast.Dict):
         for word, value in zip(table.keys, table.values, strict=True):

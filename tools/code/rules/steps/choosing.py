@@ -105,8 +105,8 @@ def _named(program: Program, over: ast.expr) -> bool:
 
 def _handed_on(program: Program, function: Function) -> bool:
     """Whether a function gives on, one by one, the parameters of a model that are trained, each of them once."""
-    loops = [n for n in program.within(function) if isinstance(n, ast.For)]
-    given = [n for n in program.within(function) if isinstance(n, ast.Yield)]
+    loops = program.within(function, ast.For)
+    given = program.within(function, ast.Yield)
     if len(loops) != 1 or len(given) != 1 or not _named(program, loops[0].iter):
         return False
     tests = " ".join(program.code(t) for t, _, _ in program.guards(given[0]))

@@ -137,7 +137,7 @@ def _with_graph(view: View, value: ast.expr, function: Function) -> bool:
 def _collected(program: Program, function: Function | ast.Lambda) -> Iterator[Fault]:
     """What a hook appends of the output of its layer."""
     output = function.args.args[-1].arg if len(function.args.args) > 2 else ""
-    for call in (n for n in program.within(function) if isinstance(n, ast.Call)):
+    for call in program.within(function, ast.Call):
         added = last(program.path(call.func)) in ("append", "appendleft", "extend", "add") and call.args
         on = _list(receiver(call)) if added else None
         if on is None or not output or no_grad(program.contexts(call)) or _let_go(program, on):

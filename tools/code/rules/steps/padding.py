@@ -101,7 +101,7 @@ def _mask_lengths(program: Program) -> Iterator[tuple[ast.AST, ast.expr]]:
 def _is_text(view: View, expr: ast.expr) -> bool:
     """Whether a name is a text: it is joined to another one for the tokenizer, in the same function."""
     program, name = view.program, key(expr)
-    for call in (n for n in program.within(program.scope(expr)) if isinstance(n, ast.Call) and name):
+    for call in (n for n in program.within(program.scope(expr), ast.Call) if name):
         asked = view.roles.of(call.func) == "tokenizer" or view.roles.of(receiver(call)) == "tokenizer"
         for given in call.args[:1] if asked else ():
             made = program.origin(given)

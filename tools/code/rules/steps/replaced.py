@@ -47,7 +47,7 @@ def optimizer_holds_old_parameters(view: View) -> Iterator[Fault]:
     program = view.program
     yield from _unfrozen_later(view)
     yield from _part_replaced(view)
-    for call in [n for n in program.each(ast.Call)]:
+    for call in program.each(ast.Call):
         if view.roles.of(call) != "optimizer" or not call.args:
             continue
         asked = [s for s in made_of(program, call) if _parameters_of(program, s)]
@@ -172,7 +172,7 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
         asked = list(program.traced(call.args[0], 2))
         asked += [n for a in asked if isinstance(a, ast.Lambda) for n in ast.walk(a.body)]
         chosen = any(isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in asked)
-        for freed in program.nodes if chosen else ():
+        for freed in program.each(ast.Call, ast.Assign) if chosen else ():
             later = (
                 isinstance(freed, (ast.Call, ast.Assign))
                 and freed.lineno > call.lineno
@@ -222,7 +222,7 @@ def _made_later(view: View, made: ast.Call, change: ast.stmt) -> tuple:
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     same = program.parent.get(statement) is program.parent.get(change)
     used = any(key(n) == name and statement.lineno < n.lineno <= (change.end_lineno or 0)
-               for n in program.nodes if isinstance(n, (ast.Name, ast.Attribute)))  # fmt: skip
+               for n in program.each(ast.Name, ast.Attribute))  # fmt: skip
     if not name or not same or used or statement.lineno != statement.end_lineno:
         return ()
     return without(statement), after(change, source(program, statement))
@@ -240,7 +240,7 @@ def _used_after(view: View, made: ast.Call, change: ast.Call) -> bool:
     """Whether something is done with an optimizer once the model is changed."""
     statement = view.program.statement(made)
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    uses = (n for n in view.program.nodes if isinstance(n, (ast.Name, ast.Attribute)) and key(n) == name)
+    uses = (n for n in view.program.each(ast.Name, ast.Attribute) if key(n) == name)
     return (
         not name
         or name.startswith("self.")

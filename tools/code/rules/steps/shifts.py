@@ -125,7 +125,7 @@ def _cut(program: Program, expr: ast.expr) -> bool:
 
 def moved_labels(program: Program) -> Iterator[ast.AST]:
     """What is given as labels and is moved by one, its end filled: `ids[1:] + [-100]`."""
-    given = [v for n in program.nodes if isinstance(n, ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
+    given = [v for n in program.each(ast.Dict) for k, v in zip(n.keys, n.values, strict=True)
              if isinstance(k, ast.Constant) and k.value == "labels"]  # fmt: skip
     given += [v for c in program.find("dict", "BatchEncoding") if (v := argument(c, "labels")) is not None]
     for scoped in program.bound.values():

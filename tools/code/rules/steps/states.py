@@ -75,7 +75,7 @@ def schedule_not_kept(view: View) -> Iterator[Fault]:
     The same of the loss scale, which is lost with the steps that overflow until it has found its place again.
     """
     program = view.program
-    if re.search(r"last_epoch|save_state|load_state\(|ckpt_path", program.text):
+    if program.mentions("last_epoch", "save_state", "load_state(", "ckpt_path"):
         return
     loads = [c for c in program.find("load_state_dict") if "optimizer" in state_roles(view, c) and goes_on(view, c)]
     states = [state_roles(view, c) for c in program.find("state_dict", "load_state_dict") if receiver(c) is not None]
