@@ -9,6 +9,7 @@ import ast
 import re
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ..config.syntax import notebook
@@ -127,15 +128,19 @@ def _without_block(code: str, row: int) -> str:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below one, in the order of the text; faster than what `ast` has."""
     out: list[ast.AST] = []
-    for name in node._fields:
-        if name in PLAIN:
-            continue
+    for name in _holding(type(node)):
         value = getattr(node, name, None)
-        if isinstance(value, list):
+        if type(value) is list:
             out += [v for v in value if isinstance(v, ast.AST)]
         elif isinstance(value, ast.AST):
             out.append(value)
     return out
+
+
+@cache
+def _holding(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold others."""
+    return () if kind is ast.Constant else tuple(f for f in kind._fields if f not in PLAIN)
 
 
 PLAIN = frozenset(("ctx", "op", "ops", "kind", "type_comment", "lineno", "id", "attr", "arg"))

@@ -90,7 +90,8 @@ class Tree:
                 waiting.append(None)
             nodes.append(node)
             scope = node if isinstance(node, FUNCTIONS) else scopes[node]
-            below = vars(node).pop("below", None) or children(node)
+            below = vars(node).pop("below", None)
+            below = children(node) if below is None else below
             for child in below:
                 parent[child] = node
                 scopes[child] = scope

@@ -65,7 +65,9 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
         return
     yield from _of_all_parts(program, scored)
     yield from _written(program)
-    bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings]
+    scored = {root: place for root, place in scored.items() if _held(root) or _judged(place, program)}
+    bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings
+             if scored]  # fmt: skip
     for name, binding in bound:
         if binding.how != "assign" or binding.value is None:
             continue
@@ -74,10 +76,7 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
         words = " ".join((last(name), last(key(made)), *around))
         if not SHOTS.search(words) and not drawn_for_text(program, name, binding):
             continue
-        found = next(
-            (r for r in _rows(program, binding.value) if r in scored and (_held(r) or _judged(scored[r], program))),
-            None,
-        )
+        found = next((r for r in _rows(program, binding.value) if r in scored), None)
         if found is not None:
             yield Fault(binding.node, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
@@ -243,7 +242,7 @@ def _rows(program: Program, expr: ast.expr, deep: int = 14, whole: bool = False,
             yield from _of_parameter(program, found, key(expr), deep, whole, calls)
         elif found.how == "assign" and found.part is None and found.value is not None:
             rows = list(_rows(program, found.value, deep - 1, whole, calls))
-            read = any(
+            read = not rows and any(
                 isinstance(n, ast.Call) and READS.search(last(program.path(n.func))) for n in ast.walk(found.value)
             )
             yield from rows or ([(found.value, last(key(expr)))] if read else [])
