@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from typing import TypeVar
 
-from .syntax import FUNCTIONS, key, last
+from .syntax import FUNCTIONS, Node, key, last
 
 MOST = 8
 """Things for each of which something is said out."""
@@ -23,7 +22,6 @@ NOTED = frozenset((ast.Name, ast.Attribute, ast.arg, *FUNCTIONS, ast.ClassDef, a
                    ast.For, ast.comprehension, ast.Match))  # fmt: skip
 CHANGES = frozenset(("update", "pop", "setdefault", "append", "extend", "insert", "remove", "clear"))
 """Methods after which a table or list is another one."""
-Node = TypeVar("Node", bound=ast.AST)
 Table = dict[str, ast.expr]
 
 

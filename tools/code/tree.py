@@ -11,13 +11,11 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeVar
 
 from .plain import Names, plainer
 from .source import Parsed, children
-from .syntax import FUNCTIONS, Binding, Function, key, last
+from .syntax import FUNCTIONS, Binding, Function, Node, key, last
 
-Node = TypeVar("Node", bound=ast.AST)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 SPANS = frozenset((*FUNCTIONS, ast.ClassDef, *LOOPS))
 """Nodes of which it is known where their own end in the order of the text."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from ..flow import made_of
-from ..program import FOLLOWED, FUNCTIONS, LOOPS, Program, argument, key, last, receiver
+from ..program import FOLLOWED, FUNCTIONS, Program, argument, key, last, receiver
 from ..training import Event, Training
 from .rule import View
 
@@ -296,10 +295,6 @@ def keyword(call: ast.Call, name: str, program: Program | None = None) -> object
     if program is not None:
         return program.const(value)
     return value.value if isinstance(value, ast.Constant) else None
-
-
-def loops_in(program: Program) -> Iterator[ast.AST]:
-    return program.each(*LOOPS)
 
 
 def source(program: Program, node: ast.AST) -> str:
