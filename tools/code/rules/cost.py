@@ -226,17 +226,9 @@ def option_ignored(view: View) -> Iterator[Fault]:
         return
     holders = {n for s in program.bound.values() for n, bs in s.items() for b in bs if isinstance(b.value, ast.Call)
                and last(program.path(b.value.func)) in ("parse_args", "parse_known_args")}  # fmt: skip
-    whole = any(
-        key(a) in holders
-        for n in program.each(ast.Call)
-        for a in (*n.args, *(k.value for k in n.keywords))
-    )
+    whole = any(key(a) in holders for n in program.each(ast.Call) for a in (*n.args, *(k.value for k in n.keywords)))
     read = {n.attr for n in program.each(ast.Attribute)}
-    if (
-        not holders
-        or (whole and not read & set(program.options))
-        or program.mentions("vars(", "getattr(", "__dict__")
-    ):
+    if not holders or (whole and not read & set(program.options)) or program.mentions("vars(", "getattr(", "__dict__"):
         return
     for call in program.find("add_argument"):
         flag = next((a.value for a in call.args if isinstance(a, ast.Constant) and str(a.value).startswith("--")), "")

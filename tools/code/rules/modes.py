@@ -241,11 +241,7 @@ def evaluated_with_gradients(view: View) -> Iterator[Fault]:
         ]
         open_ = [n for n in runs if not no_grad(program.contexts(n))]
         called = [c for c in program.calls.get(function.name, ()) if no_grad(program.contexts(c))]
-        modes = [
-            c
-            for c in program.within(function, ast.Call)
-            if last(program.path(c.func)) == "eval" and not c.args
-        ]
+        modes = [c for c in program.within(function, ast.Call) if last(program.path(c.func)) == "eval" and not c.args]
         if open_ and len(open_) == len(runs) and not called and modes and program.calls.get(function.name):
             yield Fault(open_[0], "the evaluation builds a graph for every batch: no `no_grad` around it",
                         "评测没有放在 no_grad 内：每个批次都在建计算图", (before(function, "@torch.no_grad()"),))  # fmt: skip

@@ -50,9 +50,7 @@ def _only_kept(program: Program, call: ast.Call) -> bool:
         return True
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     scope = program.scope(call)
-    uses = [
-        n for n in program.within(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)
-    ]
+    uses = [n for n in program.within(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
     return bool(name and uses) and "." not in name and all(_keeps(program, program.statement(u)) for u in uses)
 
 

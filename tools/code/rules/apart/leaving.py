@@ -135,9 +135,7 @@ def _skipped_alone(view: View) -> Iterator[Fault]:
 def _decoded_alone(view: View) -> Iterator[Fault]:
     """A loop that runs a sharded model token by token, and that a rank leaves when its own sequences are at their end."""
     program = view.program
-    loops = [
-        x for x in (*program.each(ast.For), *program.each(ast.While)) if program.mentions("FSDP", "FullySharded")
-    ]
+    loops = [x for x in (*program.each(ast.For), *program.each(ast.While)) if program.mentions("FSDP", "FullySharded")]
     held = set(held_by(view)) if loops else set()
     for loop in loops:
         runs = [n for n in program.within(loop, ast.Call) if _of_all_ranks(view, n)]

@@ -313,7 +313,9 @@ def attention_mask_missing(view: View) -> Iterator[Fault]:
     Known gaps: causal models in training, where padding on the right is behind everything that counts, are left alone.
     """
     program = view.program
-    encoder = program.mentions("SequenceClassification", "TokenClassification", "AutoModel.", "BertModel", "RobertaModel", "QuestionAnswering")
+    encoder = program.mentions(
+        "SequenceClassification", "TokenClassification", "AutoModel.", "BertModel", "RobertaModel", "QuestionAnswering"
+    )
     calls = [*generations(view)]
     if encoder:
         calls += [n for n in program.each(ast.Call) if key(n.func) and "from_pretrained" in constructor(view, n.func)

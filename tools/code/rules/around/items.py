@@ -143,9 +143,7 @@ def pair_augmented_apart(view: View) -> Iterator[Fault]:
         calls = [
             n
             for n in program.within(function, ast.Call)
-            if len(n.args) == 1
-            and not n.keywords
-            and re.search(r"transform|aug|tf$", last(key(n.func)), re.I)
+            if len(n.args) == 1 and not n.keywords and re.search(r"transform|aug|tf$", last(key(n.func)), re.I)
         ]
         masks = [c for c in calls if re.search(r"mask|label|seg|target|depth|^gt", last(key(c.args[0])) or "", re.I)]
         images = [c for c in calls if c not in masks and any(key(c.func) == key(m.func) for m in masks)]
@@ -212,7 +210,9 @@ def scaled_twice(view: View) -> Iterator[Fault]:
     Why: all inputs are next to zero.
     """
     program = view.program
-    if not any(True for _ in program.find("ToTensor")) or program.mentions("from_numpy", "PILToTensor", "read_image", "decode_"):
+    if not any(True for _ in program.find("ToTensor")) or program.mentions(
+        "from_numpy", "PILToTensor", "read_image", "decode_"
+    ):
         return
     for node in program.each(ast.BinOp, ast.AugAssign):
         value = node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None

@@ -121,9 +121,7 @@ def _kept_for_later(program: Program, name: str, node: ast.AST) -> bool:
     ):
         return False
     end = getattr(loops[-1], "end_lineno", 0) or 0
-    uses = [
-        n for n in program.within(program.scope(node), ast.Name, ast.Attribute) if key(n) == name
-    ]
+    uses = [n for n in program.within(program.scope(node), ast.Name, ast.Attribute) if key(n) == name]
     later = [n for n in uses if isinstance(n.ctx, ast.Load) and n.lineno > end]
     for use in later:
         for above in program.up(use):

@@ -285,12 +285,7 @@ def goes_on(view: View, call: ast.Call) -> bool:
                 if near and not isinstance(value, ast.Constant) and _together(program, binding.node, call):
                     return True
     if named or re.search(r"load|restore", getattr(scope, "name", "")):
-        read = {
-            n
-            for r in program.within(scope, ast.Return)
-            if r.value is not None
-            for n in asked_for_in(r.value)
-        }
+        read = {n for r in program.within(scope, ast.Return) if r.value is not None for n in asked_for_in(r.value)}
         return bool(read & {"epoch", "step", "global_step", "iteration", "iter"})
     return False
 

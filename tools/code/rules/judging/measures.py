@@ -82,9 +82,7 @@ def _text(program: Program, expr: ast.expr) -> bool:
 def strong(program: Program, expr: ast.expr) -> set[str]:
     """The ways in which a text was made alike on its way here."""
     calls = [n for n, _, _ in made_of(program, expr, (), 6) if isinstance(n, ast.Call)]
-    inner = [
-        c for n in calls if (f := program.function(n)) is not None for c in program.within(f, ast.Call)
-    ]
+    inner = [c for n in calls if (f := program.function(n)) is not None for c in program.within(f, ast.Call)]
     return {name for n in (*calls, *inner) if (name := last(program.path(n.func))) in STRONG}
 
 

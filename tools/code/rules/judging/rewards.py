@@ -31,7 +31,8 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
         about = source(program, what) + getattr(program.scope(call), "name", "") if what is not None else ""
         about += f" {source(program, program.origin(what))}" if what is not None else ""
         if what is None or not (
-            re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I) or (_standardised(program, what) and RANKED.search(program.said))
+            re.search(r"reward|score|grade|(^|\W)r(\W|$)", about, re.I)
+            or (_standardised(program, what) and RANKED.search(program.said))
         ):
             continue
         if (lost := _lost(view, what, *bounds)) is not None:

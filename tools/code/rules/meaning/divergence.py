@@ -274,9 +274,7 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
 def _turned_later(program: Program, statement: ast.stmt, target: str) -> bool:
     """Whether what is made of a sum next, or given back, is its negative."""
     scope = program.scope(statement)
-    later = (
-        n for n in program.within(scope, ast.Assign, ast.Return) if n.lineno > statement.lineno
-    )
+    later = (n for n in program.within(scope, ast.Assign, ast.Return) if n.lineno > statement.lineno)
     uses = [n.value for n in later if n.value is not None and target in {key(x) for x in ast.walk(n.value)}]
     minus = [v for u in uses for v in ast.walk(u) if isinstance(v, ast.UnaryOp) and isinstance(v.op, ast.USub)]
     return len(uses) == 1 and any(target in {key(x) for x in ast.walk(m)} for m in minus)

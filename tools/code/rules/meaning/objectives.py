@@ -160,9 +160,7 @@ def _over_everything(program: Program) -> Iterator[Fault]:
         less = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is call
         if not less or not isinstance(above, ast.BinOp) or key(above.left) != key(on):
             continue
-        uses = [
-            n for n in program.within(program.scope(call), ast.Call) if key(receiver(n)) == key(on)
-        ]
+        uses = [n for n in program.within(program.scope(call), ast.Call) if key(receiver(n)) == key(on)]
         along = any((n.args or n.keywords) and last(program.path(n.func)) in AXES for n in uses)
         paid = re.search(r"reward|score|\br\b|ret", program.code(made), re.I)
         grouped = program.const(made.args[0]) == -1 and GROUP.search(program.code(made.args[1]))
