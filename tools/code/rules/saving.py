@@ -48,9 +48,8 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         inner = not several and hosted(program, call)
         if not several and not inner:
             continue
-        apart = any(OF_RANKS.search(program.code(test)) for test, _, _ in program.guards(call)) or alone_on_rank(
-            program, call
-        )
+        apart = any(OF_RANKS.search(program.code(test)) or _one_process(program, test, branch)
+                    for test, branch, _ in program.guards(call)) or alone_on_rank(program, call)  # fmt: skip
         writes = _writes_weights(view, call) or (inner and _exports(view, call))
         if not writes or apart or single(program, call):
             continue
@@ -109,6 +108,14 @@ def _writes_weights(view: View, call: ast.Call) -> bool:
     whole = receiver(call) is not None and view.roles.of(receiver(call)) == "model" and not view.roles.named("engine")
     sharded = re.search(r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|zero_?3", program.text, re.I)
     return bool(call.args) and whole and not told and not sharded
+
+
+def _one_process(program: Program, test: ast.expr, branch: bool) -> bool:
+    """Whether a branch is that of a program without what joins its processes: `if self.fabric is None`."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        return False
+    joins = last(key(test.left)) in ("fabric", "accelerator", "strategy", "process_group")
+    return joins and program.const(test.comparators[0]) is None and isinstance(test.ops[0], ast.Is) is branch
 
 
 @rule("saved-every-step", "S2", "low-throughput", "save",

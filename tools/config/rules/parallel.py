@@ -72,7 +72,8 @@ def sizes_not_divisible(settings: Settings) -> Iterator[Fault]:
 
 def _holds(pair: Pair, settings: Settings) -> bool:
     changed = pair.unless and any(re.search(pair.unless, normal(key)) for key in settings.others)
-    own_width = pair.large == "hidden_size" and "head_dim" in settings
+    widths = "head_dim" in settings or any("head_dim" in normal(key) for key in settings.others)
+    own_width = pair.large == "hidden_size" and widths
     return not changed and not own_width and (not pair.only or settings.framework == pair.only)
 
 

@@ -3,7 +3,7 @@
 Module-level constants, keyword arguments of trainer and optimizer configurations, class attributes, argparse
 defaults, `config.section.key = 1`, `os.environ` entries, and `pad_token = eos_token`. A configuration inside another
 keeps its keyword as a section: `Config(training=TrainingConfig(steps=10))` is `training.steps`. What a program
-computes is not visible here, nor is a value that several functions set differently.
+computes is not visible here, nor is a value that several functions, or several classes of settings, set differently.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..values import PRECISIONS
 from .source import DEFAULT, MAX_ITEMS, Item, Refused, Source
@@ -21,6 +22,9 @@ CONFIGURATION = re.compile(
     r"(Arguments|Args|Config|ConfigContainer|[a-z]_recipe|Trainer)$"
     r"|^(AdamW?|SGD|Lion|Adafactor|dict|LLM|SamplingParams)$"
 )
+OF_TESTS = re.compile(r"Eval|Validation")
+"""Classes of settings that are none of the training itself: `EvalArgs.max_iters` is no length of the run."""
+Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 HOLDER = re.compile(r"(^|_)(recipe|cfg|config|conf|args|arguments|hparams|hyperparameters|params|settings|kwargs)$")
 """Names of variables that hold a whole configuration: their own name is no section."""
 WHOLE = ("args", "config", "training_args", "train_args")
@@ -53,16 +57,16 @@ def read(source: Source) -> list[Item]:
 
 
 def _items(tree: ast.Module, source: Source) -> list[Item]:
-    found: list[tuple[str, Item]] = []
+    found: list[tuple[Block | None, Item]] = []
     for pair in _Reader(source).module(tree):
         found.append(pair)
         if len(found) > MAX_ITEMS:
             raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
-    told: dict[str, dict[str, str | None]] = defaultdict(dict)
-    for function, item in found:
-        if function:
-            told[item.key][function] = item.text
-    return [item for function, item in found if not function or len(set(told[item.key].values())) == 1]
+    told: dict[tuple[str, type[ast.AST]], dict[str, str | None]] = defaultdict(dict)
+    for block, item in found:
+        if block is not None:
+            told[item.key, type(block)][block.name] = item.text
+    return [item for block, item in found if block is None or len(set(told[item.key, type(block)].values())) == 1]
 
 
 def _walk(top: ast.AST) -> Iterator[ast.AST]:
@@ -83,18 +87,21 @@ class _Reader:
         self.constants: dict[str, ast.expr] = {}
         self.seen: set[ast.Call] = set()
 
-    def module(self, tree: ast.Module) -> Iterator[tuple[str, Item]]:
-        """Every item with the name of the top-level function that sets it, empty outside of functions."""
+    def module(self, tree: ast.Module) -> Iterator[tuple[Block | None, Item]]:
+        """Every item with the top-level function or the class of settings that sets it, if one does."""
         for node in tree.body:
-            yield from (("", item) for item in self.assignment(node))
+            yield from ((None, item) for item in self.assignment(node))
         for top in tree.body:
-            function = top.name if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
-            yield from ((function, item) for node in _walk(top) for item in self.node(node))
+            settings = isinstance(top, ast.ClassDef) and CONFIGURATION.search(top.name)
+            block = top if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)) or settings else None
+            yield from ((block, item) for node in _walk(top) for item in self.node(node))  # type: ignore[misc]
 
     def node(self, node: ast.AST) -> Iterator[Item]:
         if isinstance(node, ast.ClassDef) and CONFIGURATION.search(node.name):
+            section = "eval." if OF_TESTS.match(node.name) else ""
             for inner in node.body:
-                yield from self.assignment(inner)
+                for item in self.assignment(inner):
+                    yield replace(item, key=section + item.key)
         elif isinstance(node, ast.Call):
             yield from self.call(node, "")
         elif isinstance(node, ast.Assign):
