@@ -179,7 +179,7 @@ DATA = (
         for ROW in test_items: #items
             prompt = build(shots, ROW["question"])
             text = TOK.apply_chat_template([{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True) #template
-            inputs = TOK([text], return_tensors="pt", padding=True)
+            inputs = TOK([text], return_tensors="pt", padding=True, add_special_tokens=False)
             OUT = MODEL.generate(**inputs, max_new_tokens=64, do_sample=False) #generate
             said = TOK.decode(OUT[0], skip_special_tokens=True)
             right += said.strip().lower() == ROW["answer"].strip().lower() #compare
