@@ -273,7 +273,7 @@ def loss_averaged_over_batches(view: View) -> Iterator[Fault]:
     yield from _of_means(view)
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
+        if not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
             continue
         batches = (
             last(program.path(node.right.func)) == "len"

@@ -185,7 +185,7 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
 def _bare_references(view: View) -> Iterator[Fault]:
     program = view.program
     for node in program.each(ast.Compare):
-        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.In)):
+        if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.In)):
             continue
         sides = (node.left, node.comparators[0])
         if not any(GOLD.search(" ".join((source(program, s), *_from(program, s)))) for s in sides):
@@ -304,7 +304,7 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
             yield Fault(held, "the evaluation data are the training data", "评测数据就是训练数据")
     yield from _two_of_one(program)
     for node in program.each(ast.Assign):
-        target = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        target = key(node.targets[0])
         if target and HELD.search(last(target)) and isinstance(node, ast.Assign):
             value = last(key(_loaded(program, node.value)))
             named = TRAINED.search(value) and DATA.search(last(target))

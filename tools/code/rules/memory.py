@@ -286,7 +286,7 @@ def _gathered(view: View) -> Iterator[tuple[ast.AST, str, list[ast.expr]]]:
         if len(comp.generators) == 1 and view.roles.of(comp.generators[0].iter) == "loader":
             yield comp, "the list", _members(comp.elt)
     for node in program.each(ast.AugAssign):
-        if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)):
+        if isinstance(node.value, (ast.List, ast.Tuple)):
             yield node, base(node.target), _members(node.value)
     for call in program.find("cat", "concat", "vstack"):
         statement = program.statement(call)

@@ -52,7 +52,7 @@ def advantage_with_graph(view: View) -> Iterator[Fault]:
     weighing = _weights(view)
     yield from _handed_over(view)
     for node in program.each(ast.Assign):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        target = node.targets[0]
         filled = isinstance(target, ast.Subscript) and not key(target)  # `adv[t] = ...`
         name = key(target.value if filled else target)  # type: ignore[union-attr]
         if (
@@ -131,7 +131,7 @@ def _weights(view: View) -> set[str]:
     """Names that log-probabilities or ratios are multiplied with."""
     out: set[str] = set()
     for node in view.program.each(ast.BinOp):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        if isinstance(node.op, ast.Mult):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 if (
                     isinstance(other, ast.Name)
@@ -274,7 +274,7 @@ def advantage_divided_by_zero(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+        if not isinstance(node.op, ast.Div):
             continue
         low = program.origin(node.right)
         spread = isinstance(low, ast.Call) and last(program.path(low.func)) == "std"

@@ -48,7 +48,7 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         inner = not several and hosted(program, call)
         if not several and not inner:
             continue
-        apart = any(OF_RANKS.search(program.code(test)) or _one_process(program, test, branch)
+        apart = any(OF_RANKS.search(program.code(test)) or _nothing_joins(program, test, branch)
                     for test, branch, _ in program.guards(call)) or alone_on_rank(program, call)  # fmt: skip
         writes = _writes_weights(view, call) or (inner and _exports(view, call))
         if not writes or apart or single(program, call):
@@ -110,7 +110,7 @@ def _writes_weights(view: View, call: ast.Call) -> bool:
     return bool(call.args) and whole and not told and not sharded
 
 
-def _one_process(program: Program, test: ast.expr, branch: bool) -> bool:
+def _nothing_joins(program: Program, test: ast.expr, branch: bool) -> bool:
     """Whether a branch is that of a program without what joins its processes: `if self.fabric is None`."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         return False
@@ -297,7 +297,7 @@ def key_in_code(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Constant):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not 16 <= len(node.value) <= 400:
+        if not isinstance(node.value, str) or not 16 <= len(node.value) <= 400:
             continue
         said = re.sub(r"^(Bearer|token|Basic|Token) ", "", node.value)
         if re.search(r"\s", said) or len(set(said)) < 8:

@@ -44,7 +44,7 @@ def average_refers_to_the_model(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        name = key(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        name = key(node.targets[0])
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Name):  # fmt: skip
             name = key(node.targets[0].value)
         if not name or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name) or not _live(program, node.value):  # pyright: ignore[reportAttributeAccessIssue]  # fmt: skip

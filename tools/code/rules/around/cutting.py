@@ -41,7 +41,7 @@ def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
     right = [n.value for n in program.each(ast.Assign) if isinstance(n.targets[0], ast.Attribute)
              and n.targets[0].attr == "truncation_side" and isinstance(n.value, ast.Constant) and n.value.value == "right"]  # fmt: skip
     for call in program.each(ast.Call):
-        if isinstance(call, ast.Call) and right and keyword(call, "truncation") is True and call.args:
+        if right and keyword(call, "truncation") is True and call.args:
             said = source(program, call.args[0])
             if re.search(r"prompt|question|instruction", said) and re.search(
                 r"answer|response|completion|output", said

@@ -215,7 +215,7 @@ def temperature_multiplied(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        if not isinstance(node.op, ast.Mult):
             continue
         for scores, heat in ((node.left, node.right), (node.right, node.left)):
             named = re.fullmatch(r"temp|temperature|tau", last(key(heat)))

@@ -76,7 +76,7 @@ def format_outweighs_answer(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        if not isinstance(node.op, ast.Add):
             continue
         weights: dict[str, float] = {}
         for term in _terms(node):

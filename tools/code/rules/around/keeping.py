@@ -318,7 +318,7 @@ def copy_is_the_original(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, (ast.Name, ast.Attribute)):
+        if not isinstance(node.value, (ast.Name, ast.Attribute)):
             continue
         name, value = key(node.targets[0]), key(node.value)
         wanted = re.search(

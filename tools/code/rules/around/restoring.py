@@ -240,7 +240,7 @@ def state_not_saved(view: View) -> Iterator[Fault]:
     states = [c for c in program.find("state_dict", "load_state_dict", "optim_state_dict") if receiver(c) is not None]
     if any("optimizer" in state_roles(view, c) or re.search("optim", program.code(c)) for c in states):
         return
-    stateful = [c for n in program.each(ast.Call) for c in [n] if view.roles.of(c) == "optimizer"
+    stateful = [c for c in program.each(ast.Call) if view.roles.of(c) == "optimizer"
                 and (not re.search(r"\.SGD$", program.path(c.func)) or re.search("momentum", program.code(c)))]  # fmt: skip
     if not stateful or not any(t.of("step") for t in view.trainings) or not _writes(view):
         return

@@ -66,8 +66,9 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
     yield from _of_all_parts(program, scored)
     yield from _written(program)
     scored = {root: place for root, place in scored.items() if _held(root) or _judged(place, program)}
-    bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings
-             if scored]  # fmt: skip
+    if not scored:
+        return
+    bound = [(name, b) for scoped in program.bound.values() for name, bindings in scoped.items() for b in bindings]
     for name, binding in bound:
         if binding.how != "assign" or binding.value is None:
             continue

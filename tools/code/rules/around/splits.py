@@ -233,7 +233,7 @@ def splits_share_a_dataset(view: View) -> Iterator[Fault]:
     program = view.program
     split = any(True for _ in program.find("random_split", "Subset"))
     for node in program.each(ast.Assign):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        target = node.targets[0]
         if not split or not isinstance(target, ast.Attribute) or "transform" not in target.attr:
             continue
         inner = target.value

@@ -53,7 +53,7 @@ def count_divided_by_batches(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
+        if not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
             continue
         call = node.right
         if program.path(call.func) != "len" or len(call.args) != 1 or view.roles.of(call.args[0]) != "loader":

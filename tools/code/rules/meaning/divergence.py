@@ -126,7 +126,7 @@ def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
     program = view.program
     seen: set[ast.AST] = set()
     for node in program.each(ast.BinOp):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node not in seen:
+        if isinstance(node.op, ast.Mult) and node not in seen:
             factors, sign = _factors(program, node)
             seen |= {n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
             kl = [f for f in factors if is_kl(f, program)]

@@ -227,7 +227,7 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        target = node.targets[0]
         if (
             not isinstance(target, ast.Subscript)
             or not re.search(r"label|target", last(key(target.value)) or program.code(target.value))
@@ -303,7 +303,7 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        target = node.targets[0]
         if (
             not isinstance(target, ast.Subscript)
             or not isinstance(target.slice, ast.Name)

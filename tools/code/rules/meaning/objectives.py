@@ -198,7 +198,7 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.right, ast.BinOp):
+        if not isinstance(node.op, ast.Add) or not isinstance(node.right, ast.BinOp):
             continue
         factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I) or (
             isinstance(n, ast.Name) and n.id == "g" and re.search(r"gae|advantage|td_target", getattr(program.scope(node), "name", "")))]  # fmt: skip

@@ -206,7 +206,7 @@ def _for_each(view: View, function: ast.AST, deep: int = DEEP) -> ast.AST | None
     if function.name in ("__getitem__", "training_step", "compute_loss"):
         return function
     for node in program.each(ast.Call):
-        handed = argument(node, "collate_fn") if isinstance(node, ast.Call) else None
+        handed = argument(node, "collate_fn")
         if handed is not None and key(handed) == function.name:
             return node
     for call in program.find("map"):

@@ -125,9 +125,7 @@ def divergence_sign_flipped(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        if not isinstance(node, ast.Assign) or not re.search(
-            r"(^|_)(kl|kld|kl_loss|kl_div)(_|$)", last(key(node.targets[0])), re.I
-        ):
+        if not re.search(r"(^|_)(kl|kld|kl_loss|kl_div)(_|$)", last(key(node.targets[0])), re.I):
             continue
         text = re.sub(r"\s", "", source(program, node.value))
         if re.search(r"1(\.0)?\+(\w+\.)*log_?var-", text) and re.search(

@@ -112,7 +112,7 @@ def _of_keras(program: Program) -> Iterator[Fault]:
 def criteria(view: View, *names: str) -> Iterator[ast.Call]:
     """Calls of criteria that are made by these constructors."""
     for node in view.program.each(ast.Call):
-        if isinstance(node, ast.Call) and key(node.func) and view.roles.of(node.func) == "criterion":
+        if key(node.func) and view.roles.of(node.func) == "criterion":
             if last(constructor(view, node.func)) in names:
                 yield node
 

@@ -180,7 +180,7 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
     if not program.mentions("CausalLM", "LMHeadModel") or program.mentions("SequenceClassification", "Seq2Seq"):
         return
     for node in program.each(ast.Compare):
-        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
             continue
         for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
             best = program.origin(one)
