@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import time
@@ -15,12 +16,11 @@ from ..registry import modules
 from .patch import Edit, applied
 from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
-from .source import Parsed, read
+from .source import WORD, Parsed, read
 
 ROOMS = ("rules", *(f"rules.{room}" for room in ("apart", "around", "judging", "meaning", "narrow", "steps")))
 tuple(m for room in ROOMS for m in modules(f"{__package__}.{room}"))
 CODES = declare("code", *((code, code, rule.title) for code, rule in sorted(RULES.items())))
-NAME = re.compile(r"\w+")
 SECONDS = 5.0
 """Processor time for the rules of one file; a file of 1 MB takes about 2."""
 MANY = 150
@@ -116,7 +116,8 @@ def _each(work: list[_Work]) -> Iterator[_Found]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(min(workers, MOST_WORKERS), mp_context=get_context("spawn")) as pool:
+    rarely = {"initializer": gc.set_threshold, "initargs": (100_000, 50, 100)}  # trees are large, and soon gone
+    with ProcessPoolExecutor(min(workers, MOST_WORKERS), mp_context=get_context("spawn"), **rarely) as pool:
         yield from pool.map(_one, work, chunksize=CHUNK)
 
 
@@ -156,15 +157,20 @@ def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple
 
 def _wanted(parsed: Parsed, rules: Iterable[Rule]) -> list[Rule]:
     """The rules that may object to a program, by its words."""
-    text = parsed.text
-    names = "\n".join(set(NAME.findall(text)))  # much shorter than the text, and most words are names
+    text, words = parsed.text, parsed.words
 
     @cache  # rules share words
     def held(word: str) -> bool:
-        return word in (names if word.isidentifier() else text)
+        return longest(word) in words and (word.isidentifier() or word in text)
 
     trains = any(map(held, TRAINING))
     return [r for r in rules if (trains or r.code in EVERYWHERE) and any(map(held, r.words))]
+
+
+@cache
+def longest(word: str) -> str:
+    """The longest name in a word: `masked_fill` of `masked_fill(`."""
+    return max(WORD.findall(word), key=len, default="")
 
 
 def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Finding]:

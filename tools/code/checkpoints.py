@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from .flow import fields, made_of, returned
+from .flow import fields, made_of
 from .program import FUNCTIONS, Program, argument, key, last, receiver
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def held(program: Program, state: ast.expr) -> dict[str, ast.expr]:
     """The fields of a state: written out, made by `dict()`, put in one by one, or what a function returns."""
     made = program.origin(state)
     if isinstance(made, ast.Call) and (function := program.function(made)) is not None:
-        for value in returned(function):
+        for value in program.returned(function):
             return held(program, value)
     out = dict(fields(program, made))
     if key(state):

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .objects import returned as returned
 from .program import FUNCTIONS, Binding, Program, key, last, passed, receiver
 from .source import children
 
@@ -157,7 +156,7 @@ def written(program: Program, expr: ast.AST, calls: tuple[ast.Call, ...] = (), d
         if same and (on := receiver(expr)) is not None:
             return written(program, on, calls, deep)
         function = program.function(expr) if deep and expr not in calls else None
-        ends = returned(function) if function is not None and len(function.body) < 3 else []
+        ends = program.returned(function) if function is not None and len(function.body) < 3 else []
         if len(ends) == 1 and isinstance(ends[0], ast.Call) and len(calls) < DEEP:
             return written(program, ends[0], (*calls, expr), deep - 1)  # a function that only calls another
         given = [written(program, a, calls, deep) for a in expr.args]

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Protocol
 
-from .source import children
 from .syntax import FUNCTIONS, Binding, Function, Node, default, key, last, passed, receiver
 
 
@@ -121,7 +120,7 @@ class Objects:
         if isinstance(func, ast.Attribute) and func.attr in SAME and deep:
             return self.made(func.value, deep - 1)
         function = self.program.function(call) if deep else None
-        ends = returned(function) if function is not None else []
+        ends = self.program.returned(function) if function is not None else []
         return self.made(ends[0], deep - 1) if len(ends) == 1 else (None, None)
 
     def _annotated(self, found: Binding, name: str) -> ast.ClassDef | None:
@@ -183,7 +182,9 @@ class Objects:
             if made is not None:
                 return self.method(made, "__call__") or self._of_loss(made)
             maker = self.program.function(func)
-            ends = [e for e in returned(maker) if isinstance(e, (ast.Name, ast.Attribute))] if maker else []
+            ends = (
+                [e for e in self.program.returned(maker) if isinstance(e, (ast.Name, ast.Attribute))] if maker else []
+            )
             return self.target(ends[0], deep - 1) if len(ends) == 1 else None
         return None
 
@@ -338,17 +339,4 @@ def given_back(program: Program, function: Function, call: ast.Call) -> list[ast
         side = taken(value.test) if isinstance(value, ast.IfExp) else None
         if value not in gone:
             out.append(value if side is None else value.body if side else value.orelse)  # type: ignore[attr-defined]
-    return out
-
-
-def returned(function: Function) -> list[ast.expr]:
-    """What a function gives back."""
-    out: list[ast.expr] = []
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None:
-            out.append(node.value)
-        elif not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            waiting += children(node)
     return out

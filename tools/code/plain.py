@@ -18,7 +18,7 @@ MOST = 8
 MOST_SAID = 40
 """Nodes of what is said out for each."""
 MOST_STATEMENTS = 5
-NOTED = frozenset((ast.Name, ast.Attribute, ast.arg, *FUNCTIONS, ast.ClassDef, ast.Subscript, ast.Assign, ast.Call,
+NOTED = frozenset((ast.arg, *FUNCTIONS, ast.ClassDef, ast.Subscript, ast.Assign, ast.Call,
                    ast.For, ast.comprehension, ast.Match))  # fmt: skip
 CHANGES = frozenset(("update", "pop", "setdefault", "append", "extend", "insert", "remove", "clear"))
 """Methods after which a table or list is another one."""
@@ -40,16 +40,18 @@ class Names:
 
     def note(self, nodes: list[ast.AST], statement: ast.stmt) -> None:
         """Take down the nodes of a statement of the module."""
+        given = self.given
         for node in nodes:
-            if type(node) in NOTED:
+            kind = type(node)
+            if kind is ast.Name or kind is ast.Attribute:  # most nodes are one of these, and few are given a value
+                if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
+                    given[key(node)] += 1
+            elif kind in NOTED:
                 self._note(node, statement)
 
     def _note(self, node: ast.AST, statement: ast.stmt) -> None:
         given = self.given
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            if isinstance(node.ctx, ast.Store):
-                given[key(node)] += 1
-        elif isinstance(node, ast.arg):
+        if isinstance(node, ast.arg):
             given[node.arg] += 1
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             given[node.name] += 1

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
-from .objects import Objects, asks, given_back, returned
+from .objects import Objects, asks, given_back
 from .source import Parsed, children
 from .syntax import FUNCTIONS as FUNCTIONS
 from .syntax import Binding as Binding
@@ -89,10 +89,10 @@ class Program(Tree):
             for one in (on.body, on.orelse) if isinstance(on, ast.IfExp) else (on,):
                 if one is not None and (name := key(one)) and call.args:
                     out[self.home(call, name), name].append(call.args[-1])
-        for node in self.nodes:
-            for target in node.targets if isinstance(node, ast.Assign) else ():
+        for node in self.each(ast.Assign):
+            for target in node.targets:
                 if isinstance(target, ast.Subscript) and not key(target) and (name := key(target.value)):
-                    out[self.home(node, name), name].append(node.value)  # type: ignore[attr-defined]
+                    out[self.home(node, name), name].append(node.value)
         return out
 
     def put_into(self, expr: ast.expr) -> list[ast.expr]:
@@ -198,9 +198,11 @@ class Program(Tree):
         return given_back(self, function, call) if self._asking[function] else ends  # type: ignore[arg-type]
 
     def returned(self, function: Function) -> list[ast.expr]:
-        """What a function gives back, wherever it is called."""
+        """What a function gives back, the last first."""
         if function not in self._ends:
-            self._ends[function] = returned(function)
+            given = self.within(function, ast.Return, ast.Yield, ast.YieldFrom)
+            own = [n.value for n in given if n.value is not None and self.scope(n) is function]
+            self._ends[function] = own[::-1]
         return self._ends[function]
 
     def entry(self, expr: ast.AST) -> ast.expr | None:

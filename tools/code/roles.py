@@ -142,10 +142,10 @@ class Roles:
         return self._returned(function) if function is not None else ""
 
     def _returned(self, function: ast.AST) -> str:
-        for node in self.program.within(function):
-            if isinstance(node, ast.Return) and isinstance(node.value, (ast.Name, ast.Attribute)):
+        for node in self.program.within(function, ast.Return):
+            if isinstance(node.value, (ast.Name, ast.Attribute)):
                 return self.known.get(key(node.value), "")
-            if isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
+            if isinstance(node.value, ast.Call):
                 path = self.program.path(node.value.func)
                 return by_make(path)
         return ""

@@ -9,7 +9,7 @@ import ast
 import re
 import warnings
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from ..config.syntax import notebook
@@ -24,6 +24,7 @@ MAX_BROKEN = 5
 MAX_LINE = 20_000
 """Longest line that is parsed: beyond it the file is data."""
 SUFFIXES = (".py", ".ipynb")
+WORD = re.compile(r"\w+")
 _TOP = re.compile(r"[^\s#)\]}]")
 _PRINT = re.compile(r"(?m)^\s{0,40}(?:print\s+[\"'\w]|exec\s+[\"'\w]|raise\s+\w{1,40},\s)")
 
@@ -41,6 +42,11 @@ class Parsed:
     rows: tuple[int, ...] = ()
     """Of a notebook: the line in the file of every line of the program."""
     lines: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def words(self) -> str:
+        """Each word of the text once, a line each: a tenth of the text."""
+        return "\n".join(set(WORD.findall(self.text)))
 
     def line(self, row: int) -> int:
         """The line in the file of a line of the program."""
@@ -143,6 +149,8 @@ def _holding(kind: type[ast.AST]) -> tuple[str, ...]:
     return () if kind is ast.Constant else tuple(f for f in kind._fields if f not in PLAIN)
 
 
+LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal))
+"""Kinds of nodes that hold none: half of a program."""
 PLAIN = frozenset(("ctx", "op", "ops", "kind", "type_comment", "lineno", "id", "attr", "arg"))
 """Fields of a node that hold none with a place in the text."""
 
@@ -160,6 +168,7 @@ def _bounded(tree: ast.Module, name: str) -> None:
             raise Refused(f"{name}: over the limit of {MAX_NODES} nodes; not read as code")
         below = []
         for node in level:
-            node.below = found = children(node)  # type: ignore[attr-defined]  # for the walk that follows
-            below += found
+            if type(node) not in LEAVES:
+                node.below = found = children(node)  # type: ignore[attr-defined]  # for the walk that follows
+                below += found
         level = below

@@ -155,8 +155,6 @@ def boundary(program: Program, test: ast.expr) -> tuple[ast.expr | None, ast.exp
 
 def passes(program: Program, roles: Roles) -> list[Training]:
     """The training loops, each the innermost that holds backward and step."""
-    if not (program.calls.get("backward") or program.calls.get("manual_backward")):
-        return []
     loops = program.each(*LOOPS)
     seen = {loop: _events(program, roles, loop.body, loop) for loop in loops}
     training = {loop: events for loop, events in seen.items() if any(e.kind == "backward" for e in events)}

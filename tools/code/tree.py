@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from .plain import Names, plainer
-from .source import Parsed, children
+from .source import LEAVES, Parsed, children
 from .syntax import FUNCTIONS, Binding, Function, Node, key, last
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -82,7 +82,11 @@ class Tree:
                 node = opened.pop()
                 spans[node] = (spans[node][0], len(nodes))
                 continue
-            if type(node) in SPANS:
+            kind = type(node)
+            if kind in LEAVES:
+                nodes.append(node)
+                continue
+            if kind in SPANS:
                 spans[node] = (len(nodes), 0)
                 opened.append(node)
                 waiting.append(None)
@@ -113,6 +117,19 @@ class Tree:
     def each(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of these kinds, in the order of the text."""
         return [self.nodes[i] for i in self._places(*kinds)]  # type: ignore[misc]
+
+    def told(self, name: str) -> list[ast.Call]:
+        """The calls that are given an argument by this name, in the order of the text."""
+        return self._told.get(name, [])
+
+    @cached_property
+    def _told(self) -> dict[str, list[ast.Call]]:
+        out: dict[str, list[ast.Call]] = defaultdict(list)
+        for call in self.each(ast.Call):
+            for given in call.keywords:
+                if given.arg:
+                    out[given.arg].append(call)
+        return out
 
     def within(self, node: ast.AST, *kinds: type[Node]) -> list[Node]:
         """A function, class or loop and all that stands in it, in the order of the text; of these kinds, or all."""
@@ -287,6 +304,10 @@ class Tree:
     def mentions(self, *words: str) -> bool:
         """Whether one of these words stands anywhere in the text."""
         return any(word in self.text for word in words)
+
+    def has_word(self, pattern: str) -> bool:
+        """Whether a word of the text fits a pattern, which is asked of each word once and not of the whole text."""
+        return re.search(pattern, self.parsed.words) is not None
 
     def code(self, node: ast.AST, most: int = 200) -> str:
         """The program's own words for a node."""

@@ -113,6 +113,12 @@ table("SECRETS", ((secret.kind, secret) for secret in SECRETS))
 _HINTS = [(hint, secret) for secret in SECRETS for hint in secret.hint]
 
 
+def may_hold_secret(text: str) -> bool:
+    """Whether a word stands in the text that each kind of credential has one of: much cheaper than `redact`."""
+    low = text.lower()
+    return any(hint in low for hint, _ in _HINTS)
+
+
 def redact(text: str) -> str:
     """The text with every credential replaced by `[secret:KIND]`."""
     low = text.lower()

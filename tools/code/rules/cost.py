@@ -280,9 +280,9 @@ def loss_averaged_over_batches(view: View) -> Iterator[Fault]:
             and node.right.args
             and view.roles.of(node.right.args[0]) == "loader"
         )
-        summed = any(isinstance(n, ast.Call) and isinstance(r := argument(n, "reduction"), ast.Constant) and r.value == "sum"
-                     for n in program.traced(node.left, 4))  # fmt: skip
-        if batches and summed:
+        summed = batches and any(isinstance(n, ast.Call) and isinstance(r := argument(n, "reduction"), ast.Constant)
+                                 and r.value == "sum" for n in program.traced(node.left, 4))  # fmt: skip
+        if summed:
             yield Fault(
                 node, "a sum over samples is divided by the number of batches", "对样本求和的 loss 却除以批次数"
             )

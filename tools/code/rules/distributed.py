@@ -285,6 +285,8 @@ def _is_unwrapped(program: Program, call: ast.Call) -> bool:
 def _lengths_apart(view: View) -> Iterator[Fault]:
     """Generation with a ZeRO-3 engine whose ranks stop when their own answers end."""
     program = view.program
+    if "generate" not in program.calls:
+        return
     told = re.search(
         r"synced_gpus|HfDeepSpeedConfig|GatheredParameters|Trainer\(|inference_engine|init_inference|hybrid_engine",
         program.text,
@@ -302,7 +304,8 @@ def _lengths_apart(view: View) -> Iterator[Fault]:
 def _ungathered(view: View) -> Iterator[Fault]:
     """Generation on every rank with weights that FSDP has cut up, of which nothing puts the whole together."""
     program = view.program
-    if program.mentions("summon_full_params", "synced_gpus", "GatheredParameters", "Trainer("):
+    told = program.mentions("summon_full_params", "synced_gpus", "GatheredParameters", "Trainer(")
+    if told or "generate" not in program.calls:
         return
     plugin = "FullyShardedDataParallelPlugin" in program.said
     for call in program.find("generate"):

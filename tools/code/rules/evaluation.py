@@ -141,10 +141,8 @@ def chat_template_missing(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from asked_bare(view)
-    if re.search(
-        r"apply_chat_template|chat_template|<\|im_start\|>|\[INST\]|<\|start_header_id\|>|\.chat\(|<start_of_turn>|conv_template|pipeline\(|TextStreamer",
-        program.text,
-    ):
+    if program.mentions("chat_template", "<|im_start|>", "[INST]", "<|start_header_id|>", ".chat(", "<start_of_turn>",
+                        "conv_template", "pipeline(", "TextStreamer") or "generate" not in program.calls:  # fmt: skip
         return
     chat = [n for n in program.each(ast.Constant) if isinstance(n.value, str) and len(n.value) < 100
             and re.search(r"^[\w./-]+-(Instruct|Chat|it|instruct|chat)(-[\w.]+)?$", n.value)]  # fmt: skip
@@ -174,9 +172,11 @@ def one_side_normalised(view: View) -> Iterator[Fault]:
 
     Why: right answers count as wrong; the score measures capitals and blanks.
     """
-    yield from _systems_apart(view)
-    yield from measured_apart(view)
     yield from one_side_of_a_metric(view)
+    yield from measured_apart(view)
+    if not view.program.has_word(r"\b(lower|casefold|upper|sub|translate|normalize(_answer)?)\b"):
+        return
+    yield from _systems_apart(view)
     told = list(_bare_references(view))
     yield from told
     yield from (f for f in halves(view) if f.node not in {t.node for t in told})
@@ -288,7 +288,7 @@ def evaluated_on_training_data(view: View) -> Iterator[Fault]:
     Why: the score says how well they are remembered; overfitting cannot be seen.
     """
     program = view.program
-    for call in program.each(ast.Call):
+    for call in program.told("eval_dataset"):
         trained, held = argument(call, "train_dataset"), argument(call, "eval_dataset")
         if trained is None or held is None:
             continue
@@ -316,6 +316,8 @@ def _two_of_one(program: Program) -> Iterator[Fault]:
     """A function that gives a loader to train with and one to evaluate with, both of the training data."""
     for node in program.each(ast.Assign):
         targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else []
+        if not any(HELD.search(last(key(t))) or re.fullmatch(r"va|vl|te", key(t)) for t in targets):
+            continue
         ends = program.ends(node.value) if targets and isinstance(node.value, ast.Call) else []
         parts = ends[0].elts if len(ends) == 1 and isinstance(ends[0], ast.Tuple) else []
         made = [program.origin(p, inside=False) for p in parts] if len(parts) == len(targets) else []

@@ -120,7 +120,7 @@ def labels_shifted_twice(view: View) -> Iterator[Fault]:
     yield from _shifted_pairs(view)
     program = view.program
     own = {n.name for n in program.each(ast.ClassDef)}
-    for node in program.each(ast.Call):
+    for node in program.told("labels"):
         labels = argument(node, "labels")
         inputs = argument(node, "input_ids", 0)
         if labels is None or not model_call(view, node) or view.roles.of(node.func) != "model":
@@ -142,10 +142,9 @@ def _shifted_pairs(view: View) -> Iterator[Fault]:
     foreign = program.mentions("from_pretrained", "LMHeadModel", "ForCausalLM")
     if not foreign or program.mentions("cross_entropy", "CrossEntropyLoss"):
         return
-    models = [n for n in program.each(ast.Call) if argument(n, "labels") is not None
-              and _takes_loss(view, n) and argument(n, "input_ids", 0) is not None]  # fmt: skip
-    models = models or [n for n in program.each(ast.Call) if model_call(view, n) and _takes_loss(view, n)
-                        and any(k.arg is None for k in n.keywords)]  # fmt: skip
+    models = [n for n in program.told("labels") if _takes_loss(view, n) and argument(n, "input_ids", 0) is not None]
+    models = models or [n for n in program.each(ast.Call) if any(k.arg is None for k in n.keywords)
+                        and _takes_loss(view, n) and model_call(view, n)]  # fmt: skip
     trainers = [c for n in program.calls if re.search(r"Trainer$", n) for c in program.find(n)]
     models = models or (trainers if not program.mentions("def compute_loss") else [])
     if not models:
@@ -214,9 +213,11 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     program = view.program
     yield from targets_padded(view)
     yield from labels_filled_with_pad(view)
-    padded = [c for c in program.each(ast.Call) if (_pads(view, c) or _filled(view, c))]
-    masked = program.mentions("-100", "DataCollatorForLanguageModeling", "DataCollatorForCompletion", "loss_mask")
-    if not padded or masked or re.search(r"(?i)ignore_?ind?e?x|label_pad", program.text):
+    if program.mentions("-100", "DataCollatorForLanguageModeling", "DataCollatorForCompletion", "loss_mask"):
+        return
+    calls = (*program.told("padding"), *program.find("pad", "pad_sequence", "full", "full_like", "new_full"))
+    padded = sorted({c for c in calls if _pads(view, c) or _filled(view, c)}, key=lambda c: (c.lineno, c.col_offset))
+    if not padded or program.has_word(r"(?i)ignore_?ind?e?x|label_pad"):
         return
     for node in program.each(ast.Assign, ast.Call, ast.Dict):
         place, value = _labels_of(node)
@@ -369,6 +370,8 @@ def padding_masked_by_token(view: View) -> Iterator[Fault]:
 def _padding_masked(view: View) -> ast.AST | None:
     """Where labels equal to the padding token are masked; the collator of transformers does so in its own file."""
     program = view.program
+    if not program.mentions(COLLATOR, "-100"):
+        return None
     for node in program.each(ast.Assign, ast.Call, ast.IfExp):
         called = last(program.path(node.func)) if isinstance(node, ast.Call) else ""
         if called == COLLATOR and not re.search(r"mlm\s*=\s*True", source(program, node)):

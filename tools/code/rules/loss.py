@@ -26,11 +26,11 @@ SAME = frozenset(("view", "reshape", "contiguous", "to", "cuda", "clone", "long"
 def entropies(view: View) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
     """(call, logits, labels) of every cross-entropy."""
     program = view.program
+    if not program.mentions("cross_entropy", "CrossEntropyLoss"):
+        return
     made = {n for s in program.bound.values() for n, bs in s.items() for b in bs
             if isinstance(b.value, ast.Call) and last(program.path(b.value.func)) == "CrossEntropyLoss"}  # fmt: skip
     for node in program.each(ast.Call):
-        if not isinstance(node, ast.Call):
-            continue
         direct = last(program.path(node.func)) == "cross_entropy"
         object_ = key(node.func) in made or (
             isinstance(node.func, ast.Call) and last(program.path(node.func)) in ("CrossEntropyLoss",)

@@ -166,7 +166,8 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     if (
         any(not HELPERS.search(last(key(receiver(c)))) for c in program.find("eval"))
         or any(map(_off, program.find("train")))
-        or any(last(k) == "training" for n in program.each(ast.Name, ast.Attribute) if (k := key(n)))
+        or any(n.attr == "training" and key(n) for n in program.each(ast.Attribute))
+        or any(n.id == "training" for n in program.each(ast.Name))
     ):
         return
     trained = {key(receiver(c)) for c in program.find("train") if not c.args} - {"", "self"}

@@ -8,7 +8,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..flow import returned
 from ..patch import after
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .look import inside
@@ -188,7 +187,7 @@ def _arithmetic(program: Program, expr: ast.expr) -> Iterator[ast.AST]:
         elif isinstance(node, ast.Lambda):
             waiting.append((node.body, left))
         elif isinstance(node, ast.Name) and left and node.id in program.functions:
-            waiting += [(value, left - 1) for value in returned(program.functions[node.id][0])]
+            waiting += [(value, left - 1) for value in program.returned(program.functions[node.id][0])]
         elif isinstance(node, (ast.Name, ast.Attribute)) and left:
             value = program.origin(node)
             if value is not node:

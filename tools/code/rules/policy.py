@@ -323,8 +323,7 @@ def engine_weights_not_synced(view: View) -> Iterator[Fault]:
     )
     yield from _kept_copy(view)
     yield from _pushed_once(view)
-    calls = program.each(ast.Call)
-    if any(synced.search(last(program.path(c.func))) for c in calls):
+    if any(map(synced.search, program.calls)):
         return
     for call in sorted(program.find("generate", "chat", "encode", "async_generate"), key=lambda c: c.lineno):
         engine = receiver(call)

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..flow import made_of, returned
+from ..flow import made_of
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from .apart.twins import REFERENCE, alias, twins
@@ -65,7 +65,8 @@ def reference_is_the_policy(view: View) -> Iterator[Fault]:
     yield from _two_entries(view)
     yield from twins(view)
     yield from _from_a_cache(view)
-    for node in [*(n for m in program.each(ast.Assign) for n in _one_by_one(m)), *program.each(ast.Call)]:
+    calls = program.each(ast.Call) if program.has_word(r"\bref(erence)?(_(model|policy))?\b") else []
+    for node in [*(n for m in program.each(ast.Assign) for n in _one_by_one(m)), *calls]:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if (
             isinstance(node, ast.Assign)
@@ -134,6 +135,8 @@ def _two_entries(view: View) -> Iterator[Fault]:
     """One model under two keys of a table, one of them that of the reference."""
     program = view.program
     for table in program.each(ast.Dict):
+        if len(table.keys) < 2:
+            continue
         pairs = [(k.value, v) for k, v in zip(table.keys, table.values, strict=True) if isinstance(k, ast.Constant)
                  and isinstance(k.value, str) and isinstance(v, ast.Name) and view.roles.of(v) == "model"]  # fmt: skip
         for word, value in pairs:
@@ -145,6 +148,8 @@ def _two_entries(view: View) -> Iterator[Fault]:
 def _from_a_cache(view: View) -> Iterator[Fault]:
     """Policy and reference that a function with a cache gives for the same arguments: the same object."""
     program = view.program
+    if not program.has_word(r"\b(lru_)?cache\b"):
+        return
     made: dict[str, list[tuple[str, ast.Call]]] = {}
     for node in program.each(ast.Assign):
         call = node.value
@@ -234,7 +239,7 @@ def _of_a_step(view: View, frozen: bool) -> Iterator[Fault]:
     """A teacher, or a reference that a step is given, which runs with its graph: nothing cuts what it gives."""
     program = view.program
     trained_on = [(b.on, b.calls) for t in view.trainings if t.of("step") for b in t.of("backward") if b.on is not None]
-    trained_on += [(e, ()) for f in view.hot for e in returned(f)]
+    trained_on += [(e, ()) for f in view.hot for e in view.program.returned(f)]
     for loss, through in trained_on if not frozen else ():
         runs = [
             (n, c, _real(program, n.func, c))

@@ -36,7 +36,8 @@ class View:
 
     @cached_property
     def trainings(self) -> list[Training]:
-        return passes(self.program, self.roles)
+        calls = self.program.calls
+        return passes(self.program, self.roles) if "backward" in calls or "manual_backward" in calls else []
 
     @cached_property
     def running(self) -> Running:

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...secrets import redact
+from ...secrets.table import may_hold_secret, redact
 from ..checkpoints import PATHS, opened
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
@@ -297,22 +297,21 @@ def key_in_code(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Constant):
-        if not isinstance(node.value, str) or not 16 <= len(node.value) <= 400:
+        if not isinstance(node.value, str) or not 16 <= len(node.value) <= 400 or not _given(program, node):
             continue
         said = re.sub(r"^(Bearer|token|Basic|Token) ", "", node.value)
         if re.search(r"\s", said) or len(set(said)) < 8:
             continue
-        line = program.parsed.lines[node.lineno - 1] if node.lineno <= len(program.parsed.lines) else ""
+        line = program.parsed.lines[node.lineno - 1][:2000] if node.lineno <= len(program.parsed.lines) else ""
+        inside = node.value in line
+        if not may_hold_secret(line if inside else node.value):
+            continue
         hidden = (
             LOGIN.search(node.value) is not None
             or redact(node.value) != node.value
-            or (node.value not in redact(line[:2000]) and node.value in line[:2000])
+            or (inside and node.value not in redact(line))
         )
-        if (
-            hidden
-            and not re.search(r"xxx|your[-_]|example|dummy|test|fake|placeholder|<", node.value, re.I)
-            and _given(program, node)
-        ):
+        if hidden and not re.search(r"xxx|your[-_]|example|dummy|test|fake|placeholder|<", node.value, re.I):
             yield Fault(
                 node,
                 "a credential stands in the program: revoke it, and read it from the environment",

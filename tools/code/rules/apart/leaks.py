@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of, returned
+from ...flow import made_of
 from ...program import Program, key, last, receiver
 from ...training import Event, Training
 from ..rule import Fault, View, rule
@@ -57,7 +57,7 @@ def gradients_of_another_loss(view: View) -> Iterator[Fault]:
     discriminator's own backward pass is added to it, with the opposite sign. So with actor and critic.
     Known gaps: models that are frozen and freed by hand are left alone.
     """
-    if TURNED_OFF.search(view.program.text):
+    if not view.trainings or TURNED_OFF.search(view.program.text):
         return
     for training in view.trainings:
         names = list(dict.fromkeys(key(s.on) for s in training.of("step") if key(s.on)))
@@ -143,7 +143,7 @@ def _of_lightning(program: Program, on: ast.expr) -> ast.expr | None:
     if not isinstance(asked, ast.Call) or last(program.path(asked.func)) != "optimizers":
         return None
     made = next(iter(program.functions.get("configure_optimizers", [])), None)
-    ends = [program.origin(e) for e in returned(made)] if made is not None else []
+    ends = [program.origin(e) for e in program.returned(made)] if made is not None else []
     each = ends[0].elts if len(ends) == 1 and isinstance(ends[0], (ast.Tuple, ast.List)) else []
     if each and isinstance(each[0], ast.List):
         each = each[0].elts  # optimizers and schedules, a list each

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of, returned
+from ...flow import made_of
 from ...program import FUNCTIONS, Program, key, last
 from ..rule import Fault, View
 
@@ -41,7 +41,7 @@ def rotated_first(view: View) -> Iterator[Fault]:
 def _sites(program: Program, loop: ast.For) -> list[ast.AST]:
     """The loop, and the calls of the function that does nothing but it."""
     scope = program.scope(loop)
-    called = list(program.callers(scope)) if isinstance(scope, FUNCTIONS) and not returned(scope) else []
+    called = list(program.callers(scope)) if isinstance(scope, FUNCTIONS) and not program.returned(scope) else []
     return [loop, *called]
 
 

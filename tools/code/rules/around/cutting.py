@@ -40,8 +40,8 @@ def truncation_cuts_the_answer(view: View) -> Iterator[Fault]:
     program = view.program
     right = [n.value for n in program.each(ast.Assign) if isinstance(n.targets[0], ast.Attribute)
              and n.targets[0].attr == "truncation_side" and isinstance(n.value, ast.Constant) and n.value.value == "right"]  # fmt: skip
-    for call in program.each(ast.Call):
-        if right and keyword(call, "truncation") is True and call.args:
+    for call in program.told("truncation") if right else ():
+        if keyword(call, "truncation") is True and call.args:
             said = source(program, call.args[0])
             if re.search(r"prompt|question|instruction", said) and re.search(
                 r"answer|response|completion|output", said
@@ -62,11 +62,10 @@ ENDS = re.compile(r"eos|im_end|</s>|\bend\b", re.I)
 def _long_prompts(view: View) -> Iterator[Fault]:
     """Prompt and answer put together and cut at the end, where the prompt holds a document that nothing shortens."""
     program = view.program
-    if not re.search(r"label|-100|target|log_?sigmoid|margin_ranking|chosen", program.text) or re.search(
-        r"truncation_side\s{0,4}=\s{0,4}['\"]left", program.text
-    ):
+    learns = "-100" in program.text or program.has_word(r"label|target|log_?sigmoid|margin_ranking|chosen")
+    if not learns or re.search(r"truncation_side\s{0,4}=\s{0,4}['\"]left", program.text):
         return
-    for node in (*program.each(ast.Subscript), *program.each(ast.Call)):
+    for node in (*program.each(ast.Subscript), *program.told("truncation")):
         joined = _cut_at_the_end(view, node)
         parts = _pieces(program, joined) if joined is not None else []
         parts = [p for p in parts if not ENDS.search(p[0])]
@@ -126,7 +125,7 @@ LONG = re.compile(
 def _opening_lost(view: View) -> Iterator[Fault]:
     """Prompts whose end opens the answer, cut on the right before the model goes on from them."""
     program = view.program
-    if re.search(r"truncation_side\s{0,4}=\s{0,4}['\"]left", program.text):
+    if not program.told("truncation") or re.search(r"truncation_side\s{0,4}=\s{0,4}['\"]left", program.text):
         return
     used = [n for c in program.find("generate") for a in (*c.args, *(k.value for k in c.keywords))
             for n, _, _ in made_of(program, a, (), 4)]  # fmt: skip

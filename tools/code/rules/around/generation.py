@@ -318,10 +318,10 @@ def attention_mask_missing(view: View) -> Iterator[Fault]:
     )
     calls = [*generations(view)]
     if encoder:
-        calls += [n for n in program.each(ast.Call) if key(n.func) and "from_pretrained" in constructor(view, n.func)
-                  and view.roles.of(n.func) == "model"]  # fmt: skip
+        calls += [n for n in program.each(ast.Call) if (ids := _ids(n)) is not None and _encoding(ids) is not None
+                  and key(n.func) and view.roles.of(n.func) == "model" and "from_pretrained" in constructor(view, n.func)]  # fmt: skip
     for call in calls:
-        ids = argument(call, "input_ids", 0) or argument(call, "inputs")
+        ids = _ids(call)
         if (
             ids is None
             or argument(call, "attention_mask") is not None
@@ -336,6 +336,10 @@ def attention_mask_missing(view: View) -> Iterator[Fault]:
             if padded and how in (True, "longest", "max_length"):
                 yield Fault(call, "a padded batch without its attention mask",
                             "填充过的批次没有传入 attention_mask", beside=(built,))  # fmt: skip
+
+
+def _ids(call: ast.Call) -> ast.expr | None:
+    return argument(call, "input_ids", 0) or argument(call, "inputs")
 
 
 def _encoding(ids: ast.expr) -> ast.expr | None:

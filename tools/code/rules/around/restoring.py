@@ -227,6 +227,8 @@ def state_not_saved(view: View) -> Iterator[Fault]:
     Known gaps: SGD without momentum has no state.
     """
     program = view.program
+    if not any(t.of("step") for t in view.trainings):
+        return
     kept = (
         "save_state",
         "load_state",
@@ -242,7 +244,7 @@ def state_not_saved(view: View) -> Iterator[Fault]:
         return
     stateful = [c for c in program.each(ast.Call) if view.roles.of(c) == "optimizer"
                 and (not re.search(r"\.SGD$", program.path(c.func)) or re.search("momentum", program.code(c)))]  # fmt: skip
-    if not stateful or not any(t.of("step") for t in view.trainings) or not _writes(view):
+    if not stateful or not _writes(view):
         return
     for call in program.find("load_state_dict", "from_pretrained"):
         own = bool(state_roles(view, call) & {"model", "engine"}) or last(program.path(call.func)) == "from_pretrained"

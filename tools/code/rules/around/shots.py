@@ -8,7 +8,6 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from ...flow import returned
 from ...program import Binding, Program, argument, key, last, names, passed, receiver
 from ..judging.measures import answer_given
 from ..judging.prompts import drawn_for_text, partial, shown
@@ -264,7 +263,7 @@ def _of_call(program: Program, call: ast.Call, deep: int, whole: bool, calls: tu
             yield from _rows(program, value, deep - 1, whole, calls)
     elif (function := program.function(call)) is not None:
         again = len(calls) >= MOST_CALLS or any(program.function(c) is function for c in calls)
-        for value in returned(function) if not again else ():
+        for value in program.returned(function) if not again else ():
             yield from _rows(program, value, deep - 1, whole, (*calls, call))
     elif name in KEEPS and on is not None:
         ranged = call.args[0] if name == "select" and call.args else None

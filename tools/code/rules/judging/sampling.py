@@ -43,7 +43,7 @@ def rollout_in_training_mode(view: View) -> Iterator[Fault]:
     Known gaps: models without dropout and checkpointing, of which this is said with less weight.
     """
     program = view.program
-    if NONE.search(program.text) or _ever_off(view):
+    if not view.trainings or NONE.search(program.text) or _ever_off(view):
         return
     for training in view.trainings:
         backward = next((e for e in training.events if e.kind == "backward"), None)

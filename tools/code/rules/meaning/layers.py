@@ -183,8 +183,8 @@ def layer_made_in_forward(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for function in module_functions(view, "forward"):
-        for node in program.within(function):
-            if not isinstance(node, ast.Call) or program.scope(node) is not function:
+        for node in program.within(function, ast.Call):
+            if program.scope(node) is not function:
                 continue
             path = program.path(node.func)
             weighty = re.search(

@@ -177,15 +177,18 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     Known gaps: a mask that is made for the positions of the logits is told only by its name.
     """
     program = view.program
+    if program.mentions("padding_side"):
+        yield from masked_from_the_left(view)
+    if not program.mentions(":-1", ": -1"):
+        return
     yield from off_by_one(view)
-    yield from masked_from_the_left(view)
     if not any(_cut(n) == ":-1" for n in program.each(ast.Subscript)):
         return
     for functions in program.functions.values():
         for function in functions:
             cuts: dict[str, list[ast.Subscript]] = {"targets": [], "masks": []}
-            for node in program.within(function):
-                if isinstance(node, ast.Subscript) and (cut := _cut(node)):
+            for node in program.within(function, ast.Subscript):
+                if cut := _cut(node):
                     word = last(key(node.value)) or program.code(node.value)
                     if cut == "1:" and re.search(r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word):
                         cuts["targets"].append(node)
@@ -244,17 +247,18 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
                 and not re.search(r"\+|answer|response|full|total", program.code(part.lower))
             ):
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
-    for node in program.nodes:
+    for node in program.each(ast.BinOp):
+        if not isinstance(node.op, ast.Add):
+            continue
         if _masks_second(program, node):
             yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
-        parts = node if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else None
+        right = node.right
         if (
-            parts is not None
-            and isinstance(parts.right, ast.BinOp)
-            and isinstance(parts.right.op, ast.Mult)
-            and re.fullmatch(r"\[(-100|\w*IGNORE\w*)\]", program.code(parts.right.left))
+            isinstance(right, ast.BinOp)
+            and isinstance(right.op, ast.Mult)
+            and re.fullmatch(r"\[(-100|\w*IGNORE\w*)\]", program.code(right.left))
         ):
-            kept, masked = program.code(parts.left), program.code(parts.right.right)  # prompt + masked answer
+            kept, masked = program.code(node.left), program.code(right.right)  # prompt + masked answer
             if (
                 re.search(r"prompt|instruction|question|source", kept)
                 and re.search(r"len\(\s{0,4}\w*(answer|response|completion|target|output)", masked)
@@ -263,9 +267,9 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
 
 
-def _masks_second(program: Program, node: ast.AST) -> bool:
+def _masks_second(program: Program, node: ast.BinOp) -> bool:
     """`[-100] * len(b) + ids[len(b):]`, where `ids` is `a + b`."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.left, ast.BinOp):
+    if not isinstance(node.left, ast.BinOp):
         return False
     filled, rest = node.left, node.right
     if not isinstance(filled.op, ast.Mult) or not re.fullmatch(

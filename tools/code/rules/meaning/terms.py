@@ -111,7 +111,7 @@ def _of_keras(program: Program) -> Iterator[Fault]:
 
 def criteria(view: View, *names: str) -> Iterator[ast.Call]:
     """Calls of criteria that are made by these constructors."""
-    for node in view.program.each(ast.Call):
+    for node in view.program.each(ast.Call) if view.program.mentions(*names) else ():
         if key(node.func) and view.roles.of(node.func) == "criterion":
             if last(constructor(view, node.func)) in names:
                 yield node

@@ -46,7 +46,7 @@ def positions_in_half(view: View) -> Iterator[Fault]:
     Known gaps: a model whose precision another file chooses.
     """
     program = view.program
-    if not re.search(r"bfloat16|float16|\.half\(|\bfp16\b|\bbf16\b", program.text):
+    if not program.mentions(".half(") and not program.has_word(r"float16|\b(fp16|bf16)\b"):
         return
     told: set[ast.AST] = set()
     for call in program.find("cos", "sin", "polar"):

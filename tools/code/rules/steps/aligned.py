@@ -22,8 +22,7 @@ def off_by_one(view: View) -> Iterator[Fault]:
     """A mask cut at the back that is multiplied with losses whose targets are cut at the front."""
     program = view.program
     for function in (f for fs in program.functions.values() for f in fs):
-        nodes = program.within(function)
-        cuts = [n for n in nodes if isinstance(n, ast.Subscript)]
+        cuts = program.within(function, ast.Subscript)
         front = [n for n in cuts if _cut(program, n) == "1:" and SHIFTED.search(last(key(n.value)))]
         back = [n for n in cuts if _cut(program, n) == ":-1" and SHOWN.search(last(key(n.value)))] if front else []
         if any(_cut(program, n) == "1:" and SHOWN.search(last(key(n.value))) for n in cuts):
@@ -52,8 +51,8 @@ def _products(program: Program, mask: ast.Subscript) -> Iterator[ast.BinOp]:
     """The products that a mask is a factor of, itself or by the name that it is given."""
     statement = program.statement(mask)
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-    for node in program.within(program.scope(mask)):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+    for node in program.within(program.scope(mask), ast.BinOp):
+        if isinstance(node.op, ast.Mult):
             sides = [n for s in (node.left, node.right) for n in ast.walk(s)]
             if mask in sides or (name and any(key(n) == name for n in (node.left, node.right))):
                 yield node
@@ -120,7 +119,7 @@ def labels_filled_with_pad(view: View) -> Iterator[Fault]:
     program = view.program
     if program.mentions("-100", "DataCollator", "completion_mask"):
         return
-    if re.search(r"(?i)ignore_?ind?e?x|label_pad|loss_mask|loss_weights", program.text):
+    if program.has_word(r"(?i)ignore_?ind?e?x|label_pad|loss_mask|loss_weights"):
         return
     for table in program.each(ast.Dict):
         for word, value in zip(table.keys, table.values, strict=True):

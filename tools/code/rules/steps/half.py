@@ -123,7 +123,7 @@ def weights_trained_in_half(view: View) -> Iterator[Fault]:
     program = view.program
     trained = {key(n) for t in view.trainings for s in t.of("step") for o in [s.on] if o is not None
                for n in program.traced(o) if view.roles.of(n) == "model"} - {""}  # fmt: skip
-    if re.search(r"FP16_(Unfused)?Optimizer|\bapex\b", program.text):
+    if program.has_word(r"FP16_(Unfused)?Optimizer|\bapex\b"):
         return  # the optimizer keeps weights of its own in full precision
     at = {t.node if isinstance(t.node, FUNCTIONS) else program.scope(t.node) for t in view.trainings}
     if not trained or any(b.via in ("engine", "accelerator") for t in view.trainings for b in t.of("backward")):

@@ -57,15 +57,10 @@ def kept_by_modules(view: View) -> Iterator[Fault]:
 def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fault]:
     """`self.bank = torch.cat([new, self.bank])`, where what is new has a graph."""
     program = view.program
-    for node in program.within(function):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        name = key(target) if target is not None else ""
-        if (
-            target is None
-            or not name.startswith("self.")
-            or not isinstance(node, ast.Assign)
-            or LOSS.search(last(name))
-        ):
+    for node in program.within(function, ast.Assign):
+        target = node.targets[0]
+        name = key(target)
+        if not name.startswith("self.") or LOSS.search(last(name)):
             continue
         again = [n for n in ast.walk(node.value) if key(n) == name and isinstance(n, ast.Attribute)]
         other = [
@@ -89,7 +84,7 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
 def _gathered(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fault]:
     """`self.seen.append(h)` of a list that nobody empties; `y, self.state = self.rnn(x, self.state)`, never cut."""
     program = view.program
-    for node in program.within(function):
+    for node in program.within(function, ast.Call, ast.Assign):
         name, values = "", list[ast.expr]()
         if isinstance(node, ast.Call) and last(program.path(node.func)) == "append":
             name, values = key(receiver(node)), node.args[:1]

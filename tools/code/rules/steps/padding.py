@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import made_of, returned
+from ...flow import made_of
 from ...program import FUNCTIONS, Function, Program, argument, key, last, receiver
 from ..loss import SAME, entropies
 from ..rule import Fault, View, rule
@@ -113,12 +113,12 @@ def _is_text(view: View, expr: ast.expr) -> bool:
 def targets_padded(view: View) -> Iterator[Fault]:
     """Sequences that a collate function of this file fills up, and that a loss which ignores nothing is given as targets."""
     program = view.program
-    text = re.sub(r"ignore_index\s{0,4}=\s{0,4}-100", "", program.text)
-    if re.search(r"ignore_?ind?e?x|[Mm]ask|-100|!= ?\w{0,40}(pad|PAD)|reduction\s{0,4}=|lengths", text):
-        return
     makers = {f for c in program.calls.get("DataLoader", ()) if (given := argument(c, "collate_fn")) is not None
               and (f := program.objects.target(given)) is not None}  # fmt: skip
     if len(makers) != 1:
+        return
+    text = re.sub(r"ignore_index\s{0,4}=\s{0,4}-100", "", program.text)
+    if re.search(r"ignore_?ind?e?x|[Mm]ask|-100|!= ?\w{0,40}(pad|PAD)|reduction\s{0,4}=|lengths", text):
         return
     for call, logits, labels in entropies(view):
         turned = isinstance(logits, ast.Call) and last(program.path(logits.func)) in ("transpose", "permute", "mT")
@@ -158,7 +158,7 @@ def _taken_from(program: Program, labels: ast.expr, sequence: bool = False) -> t
 
 def _part(program: Program, maker: Function, part: int | None, word: str) -> Iterator[ast.expr]:
     """What a collate function returns as this part of a batch."""
-    for value in returned(maker):
+    for value in program.returned(maker):
         made = program.origin(value)
         if word and isinstance(made, ast.Dict):
             yield from (

@@ -211,6 +211,8 @@ def token_means_averaged(view: View) -> Iterator[Fault]:
     Known gaps: told only where the program masks prompts by itself and accumulates by itself.
     """
     program = view.program
+    if not view.trainings:
+        return
     masks = MASKED.search(program.text) is not None
     if not (masks or ANSWERS.search(program.text)) or WEIGHED.search(program.text):
         return
