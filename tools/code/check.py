@@ -16,7 +16,7 @@ from ..registry import modules
 from .patch import Edit, applied
 from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
-from .source import WORD, Parsed, read
+from .source import Parsed, read
 
 ROOMS = ("rules", *(f"rules.{room}" for room in ("apart", "around", "judging", "meaning", "narrow", "steps")))
 tuple(m for room in ROOMS for m in modules(f"{__package__}.{room}"))
@@ -157,20 +157,9 @@ def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple
 
 def _wanted(parsed: Parsed, rules: Iterable[Rule]) -> list[Rule]:
     """The rules that may object to a program, by its words."""
-    text, words = parsed.text, parsed.words
-
-    @cache  # rules share words
-    def held(word: str) -> bool:
-        return longest(word) in words and (word.isidentifier() or word in text)
-
+    held = cache(parsed.holds)  # rules share words
     trains = any(map(held, TRAINING))
     return [r for r in rules if (trains or r.code in EVERYWHERE) and any(map(held, r.words))]
-
-
-@cache
-def longest(word: str) -> str:
-    """The longest name in a word: `masked_fill` of `masked_fill(`."""
-    return max(WORD.findall(word), key=len, default="")
 
 
 def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Finding]:

@@ -48,9 +48,19 @@ class Parsed:
         """Each word of the text once, a line each: a tenth of the text."""
         return "\n".join(set(WORD.findall(self.text)))
 
+    def holds(self, word: str) -> bool:
+        """Whether a word, or a part of one, or `word(`, stands anywhere in the text."""
+        return _longest(word) in self.words and (word.isidentifier() or word in self.text)
+
     def line(self, row: int) -> int:
         """The line in the file of a line of the program."""
         return self.rows[min(row, len(self.rows)) - 1] if self.rows else row
+
+
+@cache
+def _longest(word: str) -> str:
+    """The longest name in a word: `masked_fill` of `masked_fill(`."""
+    return max(WORD.findall(word), key=len, default="")
 
 
 def read(path: Path, name: str = "") -> Parsed:

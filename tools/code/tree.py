@@ -303,7 +303,7 @@ class Tree:
 
     def mentions(self, *words: str) -> bool:
         """Whether one of these words stands anywhere in the text."""
-        return any(word in self.text for word in words)
+        return any(map(self.parsed.holds, words))
 
     def has_word(self, pattern: str) -> bool:
         """Whether a word of the text fits a pattern, which is asked of each word once and not of the whole text."""

@@ -53,7 +53,10 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
     Why: the policy is paid for leaving the reference; the KL grows without end.
     """
     program = view.program
-    named = program.has_word(r"(?i)(\b|_)kl|log_?p|log_softmax|log_?ratio|(\b|_)lp(\b|_)")
+    named = program.mentions(
+        "kl", "Kl", "KL", "logp", "logP", "log_p", "log_softmax", "logratio", "log_ratio", "_lp", "lp_"
+    )
+    named = named or program.has_word(r"\blp\b")
     if not named and program.calls.keys().isdisjoint(("exp", "expm1")):
         return
     told: set[ast.AST] = set()

@@ -142,7 +142,8 @@ def _cut(expr: ast.expr) -> str:
     """`1:` or `:-1` of a value that is cut along its positions where it is used."""
     while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
         expr = expr.func.value
-    for part in ast.walk(expr.slice) if isinstance(expr, ast.Subscript) else ():
+    place = expr.slice if isinstance(expr, ast.Subscript) else None
+    for part in place.elts if isinstance(place, ast.Tuple) else [place]:
         if isinstance(part, ast.Slice) and part.step is None:
             if isinstance(part.lower, ast.Constant) and part.lower.value == 1 and part.upper is None:
                 return "1:"
@@ -153,6 +154,10 @@ def _cut(expr: ast.expr) -> str:
             ):
                 return ":-1"
     return ""
+
+
+FED = re.compile(r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp")
+"""Words of a function that computes a loss of the next tokens."""
 
 
 @rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask padding_side",
@@ -182,26 +187,25 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     if not program.mentions(":-1", ": -1"):
         return
     yield from off_by_one(view)
-    if not any(_cut(n) == ":-1" for n in program.each(ast.Subscript)):
+    cut = {n: how for n in program.each(ast.Subscript) if (how := _cut(n))}
+    if ":-1" not in cut.values():
         return
     for functions in program.functions.values():
         for function in functions:
             cuts: dict[str, list[ast.Subscript]] = {"targets": [], "masks": []}
             for node in program.within(function, ast.Subscript):
-                if cut := _cut(node):
+                if node in cut:
                     word = last(key(node.value)) or program.code(node.value)
-                    if cut == "1:" and re.search(r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word):
+                    if cut[node] == "1:" and re.search(
+                        r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word
+                    ):
                         cuts["targets"].append(node)
                     elif re.search(
                         r"(loss|response|completion|answer|label|action|assistant|target)_?mask(['\"\]]{0,3})$", word
                     ):
                         cuts["masks"].append(node)
-            ends = {_cut(n) for n in cuts["masks"]}
-            fed = re.search(
-                r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp",
-                program.code(function, 20_000),
-            )
-            if cuts["targets"] and ends == {":-1"} and fed:
+            ends = {cut[n] for n in cuts["masks"]}
+            if cuts["targets"] and ends == {":-1"} and FED.search(program.code(function, 20_000)):
                 yield Fault(cuts["masks"][0], "the mask is cut at the other end than the targets: it is off by one",
                             "mask 与目标的切法相反：错开一位", beside=(cuts["targets"][0],))  # fmt: skip
 

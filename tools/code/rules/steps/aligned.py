@@ -70,7 +70,7 @@ def _of_each(program: Program, product: ast.BinOp) -> bool:
 def measured_without_specials(view: View) -> Iterator[Fault]:
     """A prompt that is measured without the special tokens which the whole text begins with."""
     program = view.program
-    if not program.mentions("-100", "IGNORE", "loss_mask"):
+    if not program.told("add_special_tokens") or not program.mentions("-100", "IGNORE", "loss_mask"):
         return
     for function in (f for fs in program.functions.values() for f in fs):
         calls = [n for n in program.within(function, ast.Call) if n.args

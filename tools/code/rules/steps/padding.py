@@ -63,7 +63,7 @@ def mask_by_text_search(view: View) -> Iterator[Fault]:
 def _counted_in_text(view: View) -> Iterator[Fault]:
     """A mask as long as a text has words or characters."""
     program = view.program
-    for node, length in _mask_lengths(program):
+    for node, length in _mask_lengths(program) if program.mentions("-100", "IGNORE", "ignore") else ():
         made = program.origin(length)
         if not isinstance(made, ast.Call) or program.path(made.func) != "len" or not made.args:
             continue
