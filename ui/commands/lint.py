@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ...tools.findings import Report, merge
+from ...tools.findings import Report, account, merge
 from .. import complete
 from ..listing import View, from_here, print_checks
 from ..output import (
@@ -149,7 +149,8 @@ def judge(
         settings = judge_run(run, everything=True)
         reports.append(merge("lint", [_only(settings, select), code] if own else [_only(settings, select)]))
     named = [from_here(report, run.root, whole) for report, run in zip(reports, runs, strict=True)]
-    return merge("lint", reports if from_root else named)
+    report = merge("lint", reports if from_root else named)
+    return replace(report, checks=(*report.checks, *account(report.checks)))
 
 
 def _only(report: Report, select: frozenset[str]) -> Report:
