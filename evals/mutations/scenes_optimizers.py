@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, moved, shallower, without, written
+from .planting import Defect, ahead, all_of, moved, unwrapped, without, written
 from .scene import Scene
 
 OPTIMIZERS = (
@@ -92,9 +92,9 @@ OPTIMIZERS = (
             if it % 100 == 0:
                 print(f"iter {it} lr {lr:.2e}") #told
     """, (
-        Defect("rate-not-put-in", without("groups", "put"), ("rate",)),
+        Defect("rate-not-put-in", all_of(unwrapped("groups"), without("put")), ("rate",)),
         Defect("warmup-by-whole-numbers", written("warm", " / (warmup_iters", " // (warmup_iters"), ("warm",)),
-        Defect("factor-is-the-rate", all_of(without("rate", "groups", "put"), ahead("zero", "SCHED.step()", "sched"), written("told", "lr {lr:.2e}", "lr {SCHED.get_last_lr()}"),
+        Defect("factor-is-the-rate", all_of(unwrapped("groups"), without("rate", "put"), ahead("zero", "SCHED.step()", "sched"), written("told", "lr {lr:.2e}", "lr {SCHED.get_last_lr()}"),
                                             lambda lines: [y for x in lines for y in ([x, x[: len(x) - len(x.lstrip())] + "SCHED = torch.optim.lr_scheduler.LambdaLR(OPT, get_lr) #made"] if x.endswith("#opt") else [x])]), ("warm", "end", "made")),
     )),
     Scene("lambda", """
@@ -164,8 +164,8 @@ OPTIMIZERS = (
                 LOSS.backward()
                 OPT.step()
     """, (
-        Defect("rate-not-put-in", without("groups", "put"), ("rate", "call")),
-        Defect("rate-not-put-in", all_of(without("groups"), written("put", 'group["lr"] = lr', "OPT.lr = lr"), shallower("put")), ("put", "rate", "call")),
+        Defect("rate-not-put-in", all_of(unwrapped("groups"), without("put")), ("rate", "call")),
+        Defect("rate-not-put-in", all_of(unwrapped("groups"), written("put", 'group["lr"] = lr', "OPT.lr = lr")), ("put", "rate", "call")),
     )),
     Scene("two-phases", """
         import torch

@@ -68,6 +68,9 @@ def _owners(view: View, expr: ast.expr | None, at: Event) -> set[object]:
         for inner in parts:
             if program.parent.get(inner) in parts and isinstance(program.parent[inner], ast.Attribute):
                 continue  # whose part it is
+            above = program.parent.get(inner)
+            if isinstance(above, ast.Call) and above.func is inner and key(inner).partition(".")[0] in program.imports:
+                continue  # what makes it: another model may be made by the same
             if isinstance(inner, ast.Call):
                 out.add(inner)
             elif (
@@ -104,7 +107,9 @@ def clip_behind_the_optimizer(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("chain"):
-        names = [last(program.path(program.origin(a))) for a in call.args]
+        star = program.origin(call.args[0].value) if call.args and isinstance(call.args[0], ast.Starred) else None
+        given = star.elts if isinstance(star, (ast.List, ast.Tuple)) else call.args
+        names = [last(program.path(program.origin(a))) for a in given]
         clips = [i for i, n in enumerate(names) if re.fullmatch(r"clip|clip_by_global_norm|adaptive_grad_clip", n)]
         made = [
             i
@@ -112,7 +117,7 @@ def clip_behind_the_optimizer(view: View) -> Iterator[Fault]:
             if re.fullmatch(r"(scale_by_)?(adam\w?|adamw|sgd|lion|lamb|rmsprop|adafactor)", n)
         ]
         if clips and made and min(clips) > min(made) and program.path(call.func).startswith("optax"):
-            yield Fault(call.args[clips[0]], "the update is clipped, not the gradient: the optimizer stands before the clip",
+            yield Fault(given[clips[0]], "the update is clipped, not the gradient: the optimizer stands before the clip",
                         "被裁剪的是更新量而不是梯度：裁剪排在优化器之后")  # fmt: skip
 
 
@@ -189,7 +194,7 @@ def optimizer_remade_after_loading(view: View) -> Iterator[Fault]:
     made = [b.value for s in program.bound.values() for bs in s.values() for b in bs if b.how == "assign"
             and view.roles.of(b.value) == "optimizer" and isinstance(b.value, ast.Call)]  # fmt: skip
     for scope in dict.fromkeys(program.scope(m) for m in made if m is not None):
-        if isinstance(scope, FUNCTIONS):
+        if isinstance(scope, (*FUNCTIONS, ast.Module)):
             yield from _remade(view, events_of(program, view.roles, scope))
 
 
