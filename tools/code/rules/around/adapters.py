@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import key, last, receiver
+from ...program import Program, key, last, receiver
 from ..look import option
 from ..meaning.ways import given, opaque
 from ..rule import Fault, View, rule
@@ -38,16 +38,27 @@ def adapter_not_trainable(view: View) -> Iterator[Fault]:
     for call in program.find("from_pretrained"):
         if not re.search(r"(Peft|LoRA)Model\w{0,40}\.from_pretrained$", program.path(call.func)) or opaque(view, call) or given(view, call, "is_trainable")[0]:  # fmt: skip
             continue
-        statement = program.statement(call)
-        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+        name = _name(program, call)
         if not name or re.search(
-            r"merge_and_unload|merge_adapter|requires_grad|disable_adapter|load_adapter|ref_model|reference",
+            r"requires_grad(_\(|\s{0,4}=[^=])|disable_adapter|load_adapter|ref_model|reference",
             program.text,
         ):
             continue
-        if used := _trained(view, name):
+        merged = [c.lineno for c in program.find("merge_and_unload", "merge_adapter")]
+        used = _trained(view, name)
+        if used is not None and not any(m <= used.lineno for m in merged):  # type: ignore[attr-defined]
             yield Fault(call, f"`{name}` is trained, and its adapter is loaded for use only: `is_trainable=True` is missing",
                         f"要训练 `{name}`，但适配器以推理方式加载：缺少 `is_trainable=True`", beside=(used,))  # fmt: skip
+
+
+def _name(program: Program, call: ast.Call) -> str:
+    """The name that a value is given, here or where the function that gives it back is called."""
+    statement = program.statement(call)
+    if isinstance(statement, ast.Return) and statement.value is call:
+        found = program.callers(program.scope(call))
+        call = found[0] if len(found) == 1 else call
+        statement = program.statement(call)
+    return key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
 
 
 def _trained(view: View, name: str) -> ast.AST | None:

@@ -142,7 +142,7 @@ def penalty_without_graph(view: View) -> Iterator[Fault]:
                 text,
             )
             and re.search(r"\.norm\(|\.pow\(2\)|\*\*\s{0,4}2", text)
-            and re.search(r"penal|gp\b|gradient_pen|\br1\b", text, re.I)
+            and re.search(r"penal|gp\b|gradient_pen|\br1(\b|_)", text, re.I)
         ):
             inner = source(program, call)
             yield Fault(call, "the penalty is made of gradients without a graph: `create_graph=True` is missing", "惩罚项所用的梯度没有计算图：缺少 `create_graph=True`",
