@@ -75,7 +75,8 @@ AVERAGES = (
             print(CHECK(MODEL, HELD))
             MODEL.load_state_dict(trained) #back
     """, (
-        Defect("average-refers-to-the-model", written("averaged", "p.detach().clone()", "p.data"), ("averaged",)),
+        Defect("average-refers-to-the-model", all_of(written("averaged", "p.detach().clone()", "p.data"),
+                                                     written("mix", "averaged[name] = 0.999 * averaged[name] + 0.001 * p", "averaged[name].mul_(0.999).add_(p, alpha=0.001)")), ("averaged",)),
         Defect("average-keeps-the-graph", unwrapped("nograd"), ("mix",)),
         Defect("average-not-taken-back", without("back"), ("put",)),
         Defect("ema-weights-swapped", written("mix", "0.999 * averaged[name] + 0.001 * p", "0.001 * averaged[name] + 0.999 * p"), ("mix",)),

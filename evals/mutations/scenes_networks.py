@@ -90,7 +90,7 @@ NETWORKS = (
                 self.heads = nn.ModuleDict(heads) #heads
                 self.temperature = nn.Parameter(torch.full((1,), 0.07)) #temperature
                 refine = [nn.Conv2d(widths[-1], widths[-1], 3, padding=1) for _ in range(4)] #refine
-                self.refine = nn.Sequential(*refine)
+                self.refine = nn.Sequential(*refine) #refined
 
             def forward(self, X):
                 X = self.refine(self.stages(self.stem(X))) #features
@@ -108,7 +108,7 @@ NETWORKS = (
             OPT.step()
     """, (
         Defect("layers-in-a-plain-list", written("heads", "nn.ModuleDict(heads)", "heads"), ("heads",)),
-        Defect("layers-are-one", all_of(ahead("refine", "conv = nn.Conv2d(widths[-1], widths[-1], 3, padding=1)", "conv"), written("refine", "[nn.Conv2d(widths[-1], widths[-1], 3, padding=1) for _ in range(4)]", "[conv] * 4")), ("refine", "conv")),
+        Defect("layers-are-one", all_of(ahead("refine", "conv = nn.Conv2d(widths[-1], widths[-1], 3, padding=1)", "conv"), written("refine", "[nn.Conv2d(widths[-1], widths[-1], 3, padding=1) for _ in range(4)]", "[conv] * 4")), ("refine", "refined", "conv")),
         Defect("parameter-not-registered", written("temperature", "nn.Parameter(torch.full((1,), 0.07))", "0.07 * nn.Parameter(torch.ones(1))"), ("temperature",)),
         Defect("layer-made-in-forward", ahead("features", "X = nn.Conv2d(X.size(1), 3, 1).to(X.device)(X)", "conv-made"), ("conv-made",)),
         Defect("dropout-always-on", written("drop", ", training=self.training", ""), ("drop",)),

@@ -38,7 +38,8 @@ def adapter_not_trainable(view: View) -> Iterator[Fault]:
     for call in program.find("from_pretrained"):
         if not re.search(r"(Peft|LoRA)Model\w{0,40}\.from_pretrained$", program.path(call.func)) or opaque(view, call) or given(view, call, "is_trainable")[0]:  # fmt: skip
             continue
-        name = _name(program, call)
+        taken = _taken(program, call)
+        name = key(taken.targets[0]) if taken is not None else ""
         if not name or re.search(
             r"requires_grad(_\(|\s{0,4}=[^=])|disable_adapter|load_adapter|ref_model|reference",
             program.text,
@@ -46,19 +47,21 @@ def adapter_not_trainable(view: View) -> Iterator[Fault]:
             continue
         merged = [c.lineno for c in program.find("merge_and_unload", "merge_adapter")]
         used = _trained(view, name)
-        if used is not None and not any(m <= used.lineno for m in merged):  # type: ignore[attr-defined]
+        if used is None or taken is None or any(m <= used.lineno for m in merged):  # type: ignore[attr-defined]
+            continue
+        if program.scope(used) is not program.scope(taken) or used.lineno > taken.lineno:  # type: ignore[attr-defined]
             yield Fault(call, f"`{name}` is trained, and its adapter is loaded for use only: `is_trainable=True` is missing",
                         f"要训练 `{name}`，但适配器以推理方式加载：缺少 `is_trainable=True`", beside=(used,))  # fmt: skip
 
 
-def _name(program: Program, call: ast.Call) -> str:
-    """The name that a value is given, here or where the function that gives it back is called."""
+def _taken(program: Program, call: ast.Call) -> ast.Assign | None:
+    """What gives a name to a value, here or where the function that gives it back is called."""
     statement = program.statement(call)
     if isinstance(statement, ast.Return) and statement.value is call:
         found = program.callers(program.scope(call))
         call = found[0] if len(found) == 1 else call
         statement = program.statement(call)
-    return key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+    return statement if isinstance(statement, ast.Assign) and statement.value is call else None
 
 
 def _trained(view: View, name: str) -> ast.AST | None:

@@ -259,6 +259,7 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
     if program.mentions("param_groups", "LearningRateSchedule", "hyperparams", "inject_hyper"):
         return
     yield from _beside_the_groups(view)
+    yield from _of_an_epoch(view)
     for training in view.trainings:
         if not training.whole or training.of("schedule") or not any(not s.via for s in training.of("step")):
             continue
@@ -266,9 +267,30 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
             node = event.node
             name = key(node.targets[0]) if isinstance(node, ast.Assign) and not event.depth else ""
             computed = isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
-            if RATE.match(name) and computed and _counted(program, node.value) and not _handed(program, name, training):  # type: ignore[attr-defined]
+            if RATE.match(name) and computed and _counted(program, node.value) and not _handed(program, name, training.node) and not _elsewhere(view, node.value):  # type: ignore[attr-defined]
                 yield Fault(node, f"`{name}` is computed for each step and never given to the optimizer",
                             f"每一步都算出 `{name}`，却从未交给优化器", beside=(training.of("step")[0].node,))  # fmt: skip
+
+
+def _of_an_epoch(view: View) -> Iterator[Fault]:
+    """A rate that is computed for each epoch, in its loop, and never given to the optimizer."""
+    program = view.program
+    for training in view.trainings:
+        for loop in training.outer if training.whole and not training.of("schedule") else ():
+            for node in program.within(loop, ast.Assign):
+                own = RATE.match(key(node.targets[0])) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
+                here = program.loops(node)[:1] == [loop] and program.scope(node) is program.scope(loop)
+                if own and here and _counted(program, node.value) and not _elsewhere(view, node.value) and not (
+                    _handed(program, key(node.targets[0]), loop)
+                ):  # fmt: skip
+                    yield Fault(node, f"`{key(node.targets[0])}` is computed for each epoch and never given to the optimizer",
+                                f"每个 epoch 都算出 `{key(node.targets[0])}`，却从未交给优化器", beside=(training.of("step")[0].node,) if training.of("step") else ())  # fmt: skip
+
+
+def _elsewhere(view: View, value: ast.expr) -> bool:
+    """Whether a function of another file is given the optimizer, which may set its rate."""
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and view.program.function(n) is None]
+    return any(view.roles.of(a) == "optimizer" for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
 
 
 def _beside_the_groups(view: View) -> Iterator[Fault]:
@@ -284,9 +306,10 @@ def _beside_the_groups(view: View) -> Iterator[Fault]:
         ):
             on = target.value.value if target.value.attr == "defaults" else None
         stepped = on is not None and any(
-            key(s.on) == key(on) for t in view.trainings for s in t.of("step") if not s.via
+            key(s.on) in program.also(on) for t in view.trainings for s in t.of("step") if not s.via
         )
-        if on is not None and stepped and program.loops(node) and program.kind(on) is None and "torch" in program.text:
+        around = program.loops(node) or any(program.loops(c) for c in program.callers(program.scope(node)))
+        if on is not None and stepped and around and program.kind(on) is None and "torch" in program.text:
             yield Fault(node, f"`{program.code(target)}` is no rate that the optimizer steps with: set that of its `param_groups`",
                         f"`{program.code(target)}` 对优化器不起作用：应修改 `param_groups` 中的学习率")  # fmt: skip
 
@@ -303,9 +326,9 @@ def _counted(program: Program, value: ast.expr) -> bool:
     return raised and not called & {"get_last_lr", "get_lr_from", "step"}
 
 
-def _handed(program: Program, name: str, training: Training) -> bool:
+def _handed(program: Program, name: str, loop: ast.AST) -> bool:
     """Whether a value is used for anything but to be shown."""
-    for node in program.within(training.node):
+    for node in program.within(loop, ast.Name, ast.Attribute):
         if key(node) != name or isinstance(getattr(node, "ctx", None), ast.Store):
             continue
         around = [a for a in program.up(node) if isinstance(a, (ast.Call, ast.JoinedStr))]
