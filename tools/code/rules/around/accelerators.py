@@ -185,7 +185,9 @@ def _one_object(program: Program, step: ast.AST, prepared: ast.AST, name: str) -
 def _own_loader(view: View, training: Training, given: set[str]) -> str:
     """The name of a shuffled `DataLoader` that a training goes over as it was made, where nothing deals out its items."""
     program = view.program
-    if program.mentions("Sampler", "Iterable", "split_between_processes", "process_index", ".shard(", "skip_first_batches"):
+    if program.mentions(
+        "Sampler", "Iterable", "split_between_processes", "process_index", ".shard(", "skip_first_batches"
+    ):
         return ""
     over = training.node.iter if isinstance(training.node, ast.For) else None
     while isinstance(over, ast.Call) and last(program.path(over.func)) in ("enumerate", "tqdm") and over.args:

@@ -47,7 +47,10 @@ def ema_weights_swapped(view: View) -> Iterator[Fault]:
         if (
             weight is not None
             and _decay(program, weight)
-            and (re.search(r"ema|avg|shadow|average", program.code(call), re.I) or _over_averages(program, receiver(call)))
+            and (
+                re.search(r"ema|avg|shadow|average", program.code(call), re.I)
+                or _over_averages(program, receiver(call))
+            )
         ):
             yield _swapped(call)
     for node in program.each(ast.BinOp):

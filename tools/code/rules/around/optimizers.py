@@ -217,7 +217,11 @@ def _chosen(program: Program, test: ast.expr) -> bool | None:
         return True if small else None
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
         word = program.const(test.left)
-        told = isinstance(word, str) and re.search(r"bias|norm|^ln", word, re.I) and isinstance(test.comparators[0], ast.Name)
+        told = (
+            isinstance(word, str)
+            and re.search(r"bias|norm|^ln", word, re.I)
+            and isinstance(test.comparators[0], ast.Name)
+        )
         return isinstance(test.ops[0], ast.In) if told else None
     if isinstance(test, ast.Call) and last(program.path(test.func)) == "endswith" and test.args:
         word = program.const(test.args[0])

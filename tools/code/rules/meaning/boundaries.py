@@ -45,7 +45,9 @@ def boundary_turned_round(view: View) -> Iterator[Fault]:
             for test, positive in step.guards:
                 bare = isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and positive
                 plain = bare or (positive and isinstance(test, ast.Compare) and _left_over(program, test, True))
-                found = plain or (_left_over(program, test, positive) and any((test, positive) not in b.guards for b in backs))
+                found = plain or (
+                    _left_over(program, test, positive) and any((test, positive) not in b.guards for b in backs)
+                )
                 if found and not any(
                     key(s.on) == key(step.on) and (test, positive) not in s.guards for s in training.of("step")
                 ):
@@ -254,7 +256,9 @@ def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
     program = view.program
     for call in (c for c in program.each(ast.Call) if view.roles.of(c) == "scheduler"):
         made = last(program.path(call.func))
-        given = argument(call, "num_warmup_steps", 2 if made == "get_scheduler" else 1 if made.endswith("_with_warmup") else None)
+        given = argument(
+            call, "num_warmup_steps", 2 if made == "get_scheduler" else 1 if made.endswith("_with_warmup") else None
+        )
         told = program.usually(given) if given is not None else None
         named = given is not None and re.search(r"ratio|fraction|proportion", last(key(given)))
         if given is not None and ((isinstance(told, float) and 0 < told < 1) or (named and not isinstance(told, int))):

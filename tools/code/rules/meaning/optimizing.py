@@ -69,7 +69,8 @@ def _owners(view: View, expr: ast.expr | None, at: Event) -> set[object]:
             if program.parent.get(inner) in parts and isinstance(program.parent[inner], ast.Attribute):
                 continue  # whose part it is
             above = program.parent.get(inner)
-            if isinstance(above, ast.Call) and above.func is inner and key(inner).partition(".")[0] in program.imports:
+            called = isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and above.func is inner)
+            if called and key(inner).partition(".")[0] in program.imports:
                 continue  # what makes it: another model may be made by the same
             if isinstance(inner, ast.Call):
                 out.add(inner)
@@ -267,7 +268,13 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
             node = event.node
             name = key(node.targets[0]) if isinstance(node, ast.Assign) and not event.depth else ""
             computed = isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
-            if RATE.match(name) and computed and _counted(program, node.value) and not _handed(program, name, training.node) and not _elsewhere(view, node.value):  # type: ignore[attr-defined]
+            if (
+                RATE.match(name)
+                and computed
+                and _counted(program, node.value)
+                and not _handed(program, name, training.node)
+                and not _elsewhere(view, node.value)
+            ):  # type: ignore[attr-defined]
                 yield Fault(node, f"`{name}` is computed for each step and never given to the optimizer",
                             f"每一步都算出 `{name}`，却从未交给优化器", beside=(training.of("step")[0].node,))  # fmt: skip
 

@@ -234,7 +234,11 @@ def _whole_of(program: Program, expr: ast.expr) -> ast.expr:
 def _number(program: Program, expr: ast.expr | None) -> bool:
     """Whether a value is a number, or a tensor of one."""
     made = program.origin(expr) if expr is not None else None
-    if isinstance(made, ast.Call) and last(program.path(made.func)) in ("tensor", "as_tensor", "full_like") and made.args:
+    if (
+        isinstance(made, ast.Call)
+        and last(program.path(made.func)) in ("tensor", "as_tensor", "full_like")
+        and made.args
+    ):
         made = made.args[-1]
     return made is not None and isinstance(program.usually(made), (int, float))
 
@@ -290,7 +294,7 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
         clip, step = clips[0], steps[0]
         part = clip.on if isinstance(clip.on, ast.Call) and last(program.path(clip.on.func)) in PARAMETERS else None
         on = receiver(part) if part is not None else None
-        taken = [receiver(s.node) for s in made_of(program, step.on) if isinstance(s.node, ast.Call)
+        taken = [receiver(s.node) for s in made_of(program, step.on, deep=12) if isinstance(s.node, ast.Call)
                  and last(program.path(s.node.func)) in PARAMETERS] if step.on is not None else []  # fmt: skip
         names = {key(t) for t in taken if t is not None}
         rest = names - {key(on)} if on is not None else set()
