@@ -133,7 +133,8 @@ def _factor(program: Program, expr: ast.BinOp, rest: bool) -> tuple[ast.expr, as
 
 def _average(program: Program, expr: ast.expr) -> bool:
     text = program.code(expr)
-    return bool(re.search(r"ema|shadow|avg|average|(^|_)old(_|$)", text, re.I)) or _over_averages(program, expr)
+    on = receiver(expr) if isinstance(expr, ast.Call) else expr
+    return bool(re.search(r"ema|shadow|avg|average|(^|_)old(_|$)", text, re.I)) or _over_averages(program, on)
 
 
 @rule("teacher-in-training-mode", "S2", "silent-degradation", "no_grad inference_mode",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, key, last, passed, receiver
 from ...running import place
-from ...training import Event, Training, events_of
+from ...training import Event, events_of
 from ..rule import Fault, View, rule
 
 PARAMETERS = ("parameters", "named_parameters")
