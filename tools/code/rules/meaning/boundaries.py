@@ -46,7 +46,7 @@ def boundary_turned_round(view: View) -> Iterator[Fault]:
                 bare = isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and positive
                 plain = bare or (positive and isinstance(test, ast.Compare) and _left_over(program, test, True))
                 found = plain or (
-                    _left_over(program, test, positive) and any((test, positive) not in b.guards for b in backs)
+                    _left_over(program, test, positive) and any(all(t is not test for t, _ in b.guards) for b in backs)
                 )
                 if found and not any(
                     key(s.on) == key(step.on) and (test, positive) not in s.guards for s in training.of("step")

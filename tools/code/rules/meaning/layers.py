@@ -97,7 +97,9 @@ def _plain(view: View, value: ast.expr, target: ast.expr) -> bool:
         parts = list(value.values)
     else:
         return False
-    parts = parts or [view.program.origin(p) for p in view.program.put_into(target)]
+    if not parts:
+        put = view.program.put_into(target)
+        parts = [view.program.origin(p) for p in put] if not any(_given_away(view.program, p) for p in put) else []
     weighty = re.compile(
         r"Linear|Conv|Embedding|Norm|LSTM|GRU|Attention|Transformer|Block|Layer|Encoder|Decoder|Head|MLP|Sequential"
     )
@@ -106,6 +108,12 @@ def _plain(view: View, value: ast.expr, target: ast.expr) -> bool:
         and all(layers(view, p) for p in parts)
         and any(weighty.search(last(view.program.path(p.func))) for p in parts if isinstance(p, ast.Call))
     )
+
+
+def _given_away(program: Program, put: ast.expr) -> bool:
+    """Whether what is put into a list by its name is used elsewhere too: by a module that holds it as its own."""
+    uses = [n for n in program.within(program.scope(put), ast.Name) if n.id == key(put) and isinstance(n.ctx, ast.Load)]
+    return len(uses) > 1
 
 
 @rule("layers-are-one", "S1", "loss-stagnation", "ModuleList Sequential",
