@@ -1,10 +1,10 @@
-"""Scenes of adapters, prepared training, and prepared data."""
+"""Scenes of adapters and of training that a library prepares."""
 
 # ruff: noqa: E501  one line of a program on one line
 
 from __future__ import annotations
 
-from .planting import Defect, all_of, unwrapped, without, written
+from .planting import Defect, ahead, all_of, unwrapped, without, written
 from .scene import Scene
 
 ADAPTERS = (
@@ -202,5 +202,37 @@ ADAPTERS = (
     """, (
         Defect("result-thrown-away", written("filter", "DATASET = DATASET.filter", "DATASET.filter"), ("filter",)),
         Defect("result-thrown-away", written("shuffle", "DATASET = DATASET.shuffle", "DATASET.shuffle"), ("shuffle",)),
+    )),
+    Scene("engine", """
+        import deepspeed
+        import torch
+        ===
+        ds_config = {"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": True}, "zero_optimization": {"stage": 2}}
+        ds_config["gradient_accumulation_steps"] = 8 #count
+        MODEL, OPT, DATA, SCHED = deepspeed.initialize(model=build(), config=ds_config, training_data=DATASET)
+        for EP in range(2):
+            for I, BATCH in enumerate(DATA):
+                LOSS = MODEL(**BATCH).loss
+                MODEL.backward(LOSS) #backward
+                MODEL.step() #step
+    """, (
+        Defect("engine-accumulates-too", written("step", "MODEL.step()", "if (I + 1) % 8 == 0: MODEL.step()"), ("step",)),
+        Defect("backward-beside-accelerator", written("backward", "MODEL.backward(LOSS)", "LOSS.backward()"), ("backward",)),
+    )),
+    Scene("engine-options", """
+        import argparse
+        import deepspeed
+        ===
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--accumulation", type=int, default=16)
+        options = parser.parse_args()
+        settings = dict(train_micro_batch_size_per_gpu=4, gradient_accumulation_steps=options.accumulation, fp16=dict(enabled=True))
+        ENGINE, *_ = deepspeed.initialize(model=MODEL, model_parameters=MODEL.parameters(), config=settings)
+        for I, BATCH in enumerate(DATA, start=1):
+            OUT = ENGINE(BATCH["x"].to(ENGINE.device))
+            ENGINE.backward(OUT.mean()) #backward
+            ENGINE.step() #step
+    """, (
+        Defect("engine-accumulates-too", all_of(ahead("step", "if I % options.accumulation == 0:", "guard"), written("step", "ENGINE.step()", "    ENGINE.step()")), ("step", "guard")),
     )),
 )  # fmt: skip
