@@ -266,15 +266,11 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
             continue
         for event in training.of("assign"):
             node = event.node
-            name = key(node.targets[0]) if isinstance(node, ast.Assign) and not event.depth else ""
-            computed = isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
-            if (
-                RATE.match(name)
-                and computed
-                and _counted(program, node.value)
-                and not _handed(program, name, training.node)
-                and not _elsewhere(view, node.value)
-            ):  # type: ignore[attr-defined]
+            if event.depth or not isinstance(node, ast.Assign) or not isinstance(node.value, COMPUTED):
+                continue
+            name = key(node.targets[0])
+            told = RATE.match(name) and _counted(program, node.value) and not _elsewhere(view, node.value)
+            if told and not _handed(program, name, training.node):
                 yield Fault(node, f"`{name}` is computed for each step and never given to the optimizer",
                             f"每一步都算出 `{name}`，却从未交给优化器", beside=(training.of("step")[0].node,))  # fmt: skip
 
@@ -282,16 +278,15 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
 def _of_an_epoch(view: View) -> Iterator[Fault]:
     """A rate that is computed for each epoch, in its loop, and never given to the optimizer."""
     program = view.program
-    for training in view.trainings:
-        for loop in training.outer if training.whole and not training.of("schedule") else ():
-            for node in program.within(loop, ast.Assign):
-                own = RATE.match(key(node.targets[0])) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
-                here = program.loops(node)[:1] == [loop] and program.scope(node) is program.scope(loop)
-                if own and here and _counted(program, node.value) and not _elsewhere(view, node.value) and not (
-                    _handed(program, key(node.targets[0]), loop)
-                ):  # fmt: skip
-                    yield Fault(node, f"`{key(node.targets[0])}` is computed for each epoch and never given to the optimizer",
-                                f"每个 epoch 都算出 `{key(node.targets[0])}`，却从未交给优化器", beside=(training.of("step")[0].node,) if training.of("step") else ())  # fmt: skip
+    plain = [t for t in view.trainings if t.whole and not t.of("schedule") and any(not s.via for s in t.of("step"))]
+    for loop, step in {x: t.of("step")[0].node for t in plain for x in t.outer}.items():
+        for node in program.within(loop, ast.Assign):
+            name, here = key(node.targets[0]), program.loops(node)[:1] == [loop]
+            if not here or not RATE.match(name) or not isinstance(node.value, COMPUTED):
+                continue
+            if _counted(program, node.value) and not _elsewhere(view, node.value) and not _handed(program, name, loop):
+                yield Fault(node, f"`{name}` is computed for each epoch and never given to the optimizer",
+                            f"每个 epoch 都算出 `{name}`，却从未交给优化器", beside=(step,))  # fmt: skip
 
 
 def _elsewhere(view: View, value: ast.expr) -> bool:
@@ -321,6 +316,7 @@ def _beside_the_groups(view: View) -> Iterator[Fault]:
                         f"`{program.code(target)}` 对优化器不起作用：应修改 `param_groups` 中的学习率")  # fmt: skip
 
 
+COMPUTED = (ast.Call, ast.BinOp, ast.IfExp)
 RATE = re.compile(r"^(cur(rent)?_|new_|this_)?(lr|learning_rate)(_now|_t)?$")
 SHOWN = ("print", "info", "log", "add_scalar", "set_postfix", "set_description", "append", "format", "debug", "write")
 

@@ -48,6 +48,8 @@ def entropy_punished(view: View) -> Iterator[Fault]:
         sides = (product.left, product.right)
         factors = [_plain(program, s) or _word(_mean(program, s)) or _asked(_mean(program, s)) for s in sides]
         bonus = [f for f in factors if re.fullmatch(r"(mean_|dist_|policy_)?entropy(_bonus|_mean)?|ent", f)]
+        if not bonus:
+            continue
         coefficient = [
             f for f in factors if re.search(r"ent\w{0,8}_?(coef\w{0,8}|weight|beta|scale|c)$|^(c2|c_ent|beta_ent)$", f)
         ]
@@ -56,7 +58,7 @@ def entropy_punished(view: View) -> Iterator[Fault]:
         ):
             coefficient = coefficient or bonus
         known = any(_asked(_mean(program, program.origin(_mean(program, s)))) == "entropy" for s in sides)
-        if bonus and (known or ("entropy" in bonus and "entropy" in map(_asked, (_mean(program, s) for s in sides)))):
+        if known or ("entropy" in bonus and "entropy" in map(_asked, (_mean(program, s) for s in sides))):
             coefficient = coefficient or [
                 f for f in factors if re.search(r"ent|coef|beta|c2|weight", f) and f != "entropy"
             ]
