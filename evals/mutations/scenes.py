@@ -10,12 +10,22 @@ from collections.abc import Iterator
 
 from .planting import Lines, indent, indented
 from .scene import Scene
+from .scenes_adapters import ADAPTERS
+from .scenes_averages import AVERAGES
 from .scenes_data import DATA
+from .scenes_heads import HEADS
+from .scenes_losses import LOSSES
+from .scenes_networks import NETWORKS
+from .scenes_optimizers import OPTIMIZERS
 from .scenes_policy import POLICIES
+from .scenes_precision import PRECISION
 from .scenes_ranks import RANKS
+from .scenes_remade import REMADE
+from .scenes_teachers import TEACHERS
 from .scenes_training import TRAINING
 
 SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA)
+SCENES += (*NETWORKS, *HEADS, *AVERAGES, *TEACHERS, *OPTIMIZERS, *REMADE, *PRECISION, *ADAPTERS, *LOSSES)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 

@@ -209,8 +209,8 @@ def _outer(program: Program, loop: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(out)
 
 
-def events_of(program: Program, roles: Roles, function: Function) -> tuple[Event, ...]:
-    """What a call of a function does, functions of the same file put where they are called."""
+def events_of(program: Program, roles: Roles, function: Function | ast.Module) -> tuple[Event, ...]:
+    """What a call of a function, or the program itself, does, functions of this file put where they are called."""
     return _events(program, roles, function.body, function)
 
 

@@ -284,7 +284,10 @@ def single(program: Program, node: ast.AST, deep: int = 3) -> ast.If | None:
 def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:
     """The loop over epochs around a node."""
     for loop in program.loops(node):
-        if isinstance(loop, ast.For) and any(EPOCH.search(k) for n in ast.walk(loop.target) if (k := key(n))):
+        if not isinstance(loop, ast.For):
+            continue
+        counted = isinstance(loop.iter, ast.Call) and key(loop.iter.func) == "range"
+        if any(EPOCH.search(k) or (counted and k == "e") for n in ast.walk(loop.target) if (k := key(n))):
             return loop
     return None
 

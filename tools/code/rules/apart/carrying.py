@@ -64,6 +64,11 @@ def _whole(view: View, expr: ast.expr | None, deep: int = 8) -> str | None:
         deep -= 1
         if isinstance(expr, ast.Attribute) and expr.attr == "logits":
             return key(expr) or "logits"
+        if isinstance(expr, ast.Subscript):
+            cut = expr.slice.elts if isinstance(expr.slice, ast.Tuple) else [expr.slice]
+            whole = all(isinstance(c, ast.Slice) or (isinstance(c, ast.Constant) and c.value is ...) for c in cut)
+            expr = expr.value if whole else None
+            continue
         if isinstance(expr, ast.Call):
             if last(program.path(expr.func)) in SMALL or model_call(view, expr):
                 return None
@@ -72,6 +77,8 @@ def _whole(view: View, expr: ast.expr | None, deep: int = 8) -> str | None:
         elif isinstance(expr, ast.Name):
             found = program.binding(expr)
             value = found.value if found is not None and found.how == "assign" and found.part is None else None
+            if found is not None and found.how == "parameter":
+                value = program.given(found, expr.id)
             if value is not None and isinstance(value, ast.Call) and model_call(view, value):
                 return expr.id if expr.id == "logits" else None
             expr = value

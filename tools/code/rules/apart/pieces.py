@@ -163,6 +163,13 @@ def engine_accumulates_too(view: View) -> Iterator[Fault]:
 def _told(program: Program, call: ast.Call) -> bool:
     """Whether an engine is told to accumulate over more than one batch."""
     given = option(program, call, "config") or option(program, call, "config_params")
+    put = (
+        program.bindings(given, f"{key(given)}['gradient_accumulation_steps']")
+        if given is not None and key(given)
+        else ()
+    )
+    if any(b.value is not None and program.usually(b.value) != 1 for b in put):
+        return True
     for source in made_of(program, given, (), 5) if given is not None else ():
         value = fields(program, source.node).get("gradient_accumulation_steps")
         if value is not None:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import argument, key, last, receiver
+from ...program import Program, argument, key, last, receiver
+from ...training import Training
 from ..look import source
 from ..meaning.ways import constructor
 from ..rule import Fault, View, rule
@@ -156,7 +157,7 @@ def not_prepared(view: View) -> Iterator[Fault]:
         for step in training.of("step"):
             name = key(step.on)
             made = constructor(view, step.on)
-            own = program.scope(step.node) is program.scope(calls[0])
+            own = program.scope(step.node) is program.scope(calls[0]) or _one_object(program, step.node, calls[0], name)
             if (
                 name
                 and made
@@ -169,3 +170,30 @@ def not_prepared(view: View) -> Iterator[Fault]:
                 yield Fault(step.node, f"`{name}` steps and was not prepared by the accelerator",
                             f"`{name}` 执行更新，却没有经过 accelerator.prepare", beside=(calls[0],))  # fmt: skip
                 return
+        if loader := _own_loader(view, training, given):
+            yield Fault(training.node, f"`{loader}` was not prepared by the accelerator: every rank trains on all of it",
+                        f"`{loader}` 没有经过 accelerator.prepare：每个 rank 都训练全部数据", beside=(calls[0],))  # fmt: skip
+            return
+
+
+def _one_object(program: Program, step: ast.AST, prepared: ast.AST, name: str) -> bool:
+    """Whether a field is stepped in one method of the object that prepares in another."""
+    owners = [next((n for n in program.up(x) if isinstance(n, ast.ClassDef)), None) for x in (step, prepared)]
+    return name.startswith("self.") and owners[0] is not None and owners[0] is owners[1]
+
+
+def _own_loader(view: View, training: Training, given: set[str]) -> str:
+    """The name of a shuffled `DataLoader` that a training goes over as it was made, where nothing deals out its items."""
+    program = view.program
+    if program.mentions(
+        "Sampler", "Iterable", "split_between_processes", "process_index", ".shard(", "skip_first_batches"
+    ):
+        return ""
+    over = training.node.iter if isinstance(training.node, ast.For) else None
+    while isinstance(over, ast.Call) and last(program.path(over.func)) in ("enumerate", "tqdm") and over.args:
+        over = over.args[0]
+    made = program.origin(over) if key(over) and over is not None else None
+    plain = isinstance(made, ast.Call) and last(program.path(made.func)) == "DataLoader"
+    shuffled = plain and program.usually(argument(made, "shuffle") or made) is True  # type: ignore[arg-type]
+    steps = any(b.via == "accelerator" for b in training.of("backward"))
+    return key(over) if shuffled and steps and last(key(over)) not in {last(g) for g in given} else ""

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import key, last, receiver
+from ...program import Program, key, last, receiver
 from ..look import option
 from ..meaning.ways import given, opaque
 from ..rule import Fault, View, rule
@@ -38,38 +38,42 @@ def adapter_not_trainable(view: View) -> Iterator[Fault]:
     for call in program.find("from_pretrained"):
         if not re.search(r"(Peft|LoRA)Model\w{0,40}\.from_pretrained$", program.path(call.func)) or opaque(view, call) or given(view, call, "is_trainable")[0]:  # fmt: skip
             continue
-        statement = program.statement(call)
-        name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+        taken = _taken(program, call)
+        name = key(taken.targets[0]) if taken is not None else ""
         if not name or re.search(
-            r"merge_and_unload|merge_adapter|requires_grad|disable_adapter|load_adapter|ref_model|reference",
+            r"requires_grad(_\(|\s{0,4}=[^=])|disable_adapter|load_adapter|ref_model|reference",
             program.text,
         ):
             continue
-        if used := _trained(view, name):
+        merged = [c.lineno for c in program.find("merge_and_unload", "merge_adapter")]
+        every = list(_trained(view, name))
+        here = [u for u in every if program.scope(u) is program.scope(taken)] if taken is not None else []
+        later = [u for u in here if taken is not None and u.lineno > taken.lineno]
+        used = next(iter(later), None) if here else next(iter(every), None)
+        if used is not None and not any(m <= used.lineno for m in merged) and (here or not merged):
             yield Fault(call, f"`{name}` is trained, and its adapter is loaded for use only: `is_trainable=True` is missing",
                         f"要训练 `{name}`，但适配器以推理方式加载：缺少 `is_trainable=True`", beside=(used,))  # fmt: skip
 
 
-def _trained(view: View, name: str) -> ast.AST | None:
+def _taken(program: Program, call: ast.Call) -> ast.Assign | None:
+    """What gives a name to a value, here or where the function that gives it back is called."""
+    statement = program.statement(call)
+    if isinstance(statement, ast.Return) and statement.value is call:
+        found = program.callers(program.scope(call))
+        call = found[0] if len(found) == 1 else call
+        statement = program.statement(call)
+    return statement if isinstance(statement, ast.Assign) and statement.value is call else None
+
+
+def _trained(view: View, name: str) -> Iterator[ast.Call]:
     """Where a model is trained: by an optimizer of its parameters, or a trainer that is given it."""
     program = view.program
     for node in program.each(ast.Call):
-        if not isinstance(node, ast.Call):
-            continue
-        if view.roles.of(node) == "optimizer" and any(
-            isinstance(n, ast.Call)
-            and last(program.path(n.func)) in ("parameters", "named_parameters")
-            and key(receiver(n)) == name
-            for n in ast.walk(node)
-        ):
-            return node
-        if (
-            last(program.path(node.func)).endswith("Trainer")
-            and key(option(program, node, "model") or (node.args[0] if node.args else None)) == name
-            and ".train(" in program.text
-        ):
-            return node
-    return None
+        asked = (n for n in ast.walk(node) if isinstance(n, ast.Call)) if view.roles.of(node) == "optimizer" else ()
+        own = any(last(key(n.func)) in ("parameters", "named_parameters") and key(receiver(n)) == name for n in asked)
+        trainer = last(program.path(node.func)).endswith("Trainer") and ".train(" in program.text
+        if own or (trainer and key(option(program, node, "model") or next(iter(node.args), None)) == name):
+            yield node
 
 
 @rule("new-rows-not-trained", "S2", "untrained-special-tokens", "resize_token_embeddings",

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...flow import part
 from ...program import Program, argument, key, last, passed, receiver
 from ...training import events_of
 from ..look import no_grad
@@ -15,7 +16,7 @@ from ..meaning.ways import made, returns
 from ..rule import Fault, View, rule
 
 
-@rule("ema-weights-swapped", "S1", "silent-degradation", "ema EMA decay momentum tau",
+@rule("ema-weights-swapped", "S1", "silent-degradation", "ema EMA decay momentum tau averag avg shadow",
       bad="""
       import torch
       for p_ema, p in zip(ema_model.parameters(), model.parameters()):
@@ -46,7 +47,10 @@ def ema_weights_swapped(view: View) -> Iterator[Fault]:
         if (
             weight is not None
             and _decay(program, weight)
-            and re.search(r"ema|avg|shadow|average", program.code(call), re.I)
+            and (
+                re.search(r"ema|avg|shadow|average", program.code(call), re.I)
+                or _over_averages(program, receiver(call))
+            )
         ):
             yield _swapped(call)
     for node in program.each(ast.BinOp):
@@ -57,15 +61,13 @@ def ema_weights_swapped(view: View) -> Iterator[Fault]:
             and isinstance(node.right, ast.BinOp)
         ):
             for one, two in ((node.left, node.right), (node.right, node.left)):
-                kept, new = _factor(one, True), _factor(two, False)
-                if (
-                    kept
-                    and new
-                    and key(kept[0]) == key(new[0])
-                    and _decay(program, new[0])
-                    and _average(program, kept[1])
-                    and not _average(program, new[1])
-                ):
+                kept, new = _factor(program, one, True), _factor(program, two, False)
+                small, large = _number(program, one), _number(program, two)
+                if small and large:
+                    kept, new, fits = small, large, _small(program, small[0], large[0])
+                else:
+                    fits = bool(kept and new and key(kept[0]) == key(new[0]) and _decay(program, new[0]))
+                if fits and kept and new and _average(program, kept[1]) and not _average(program, new[1]):
                     yield _swapped(node)
 
 
@@ -95,20 +97,44 @@ def _decay(program: Program, expr: ast.expr) -> bool:
     return bool(re.search(r"decay", last(key(expr)), re.I)) and "weight" not in key(expr)
 
 
-def _factor(expr: ast.BinOp, rest: bool) -> tuple[ast.expr, ast.expr] | None:
+def _number(program: Program, expr: ast.BinOp) -> tuple[ast.expr, ast.expr] | None:
+    """(the number, what it scales) of a product with a number that is written out."""
+    sides = ((expr.left, expr.right), (expr.right, expr.left)) if isinstance(expr.op, ast.Mult) else ()
+    return next(((f, other) for f, other in sides if isinstance(program.const(f), float)), None)
+
+
+def _small(program: Program, kept: ast.expr, new: ast.expr) -> bool:
+    """Whether two numbers are the shares of an average, the smaller one first."""
+    one, other = program.const(kept), program.const(new)
+    known = isinstance(one, float) and isinstance(other, float)
+    return known and one < 0.2 and abs(one + other - 1) < 1e-9  # type: ignore[operator]
+
+
+def _over_averages(program: Program, expr: ast.expr | None) -> bool:
+    """Whether a value is one of those of an averaged model, gone through side by side with another."""
+    while isinstance(expr, ast.Attribute) and expr.attr == "data":
+        expr = expr.value
+    found = program.binding(expr) if isinstance(expr, ast.Name) else None
+    over = part(program, found) if found is not None and found.how == "for" and found.value is not None else None
+    return over is not None and bool(re.search(r"ema|shadow|avg|average", program.code(over), re.I))
+
+
+def _factor(program: Program, expr: ast.BinOp, rest: bool) -> tuple[ast.expr, ast.expr] | None:
     """(the factor, what it scales) of a product with `1 - x`, or with `x`."""
     if not isinstance(expr.op, ast.Mult):
         return None
     for factor, other in ((expr.left, expr.right), (expr.right, expr.left)):
         if rest and _rest(factor):
             return factor.right, other  # pyright: ignore[reportAttributeAccessIssue]
-        if not rest and key(factor) and re.search(r"decay", last(key(factor)), re.I):
+        if not rest and key(factor) and (re.search(r"decay", last(key(factor)), re.I) or _decay(program, factor)):
             return factor, other
     return None
 
 
 def _average(program: Program, expr: ast.expr) -> bool:
-    return bool(re.search(r"ema|shadow|avg|average", program.code(expr), re.I))
+    text = program.code(expr)
+    on = receiver(expr) if isinstance(expr, ast.Call) else expr
+    return bool(re.search(r"ema|shadow|avg|average|(^|_)old(_|$)", text, re.I)) or _over_averages(program, on)
 
 
 @rule("teacher-in-training-mode", "S2", "silent-degradation", "no_grad inference_mode",
@@ -166,7 +192,7 @@ def teacher_in_training_mode(view: View) -> Iterator[Fault]:
                 r"torchvision|timm|resnet|vgg|efficientnet|densenet|mobilenet|vit_|(^|\.)create_model$", path
             ) or (last(path) in view.roles.modules and program.mentions("Dropout", "BatchNorm", "dropout"))
             carried = _carried_along(view, event.node, name) or (path and _loaded_as_trained(view, name, path))
-            if ((path and built) or carried) and not _settled(view, name):
+            if ((path and built) or carried) and not _settled(view, name, event.node.func):  # pyright: ignore[reportAttributeAccessIssue]
                 yield Fault(event.node, f"`{name}` gives targets in training mode", f"`{name}` 在训练模式下给出目标",
                             beside=(origin,) if origin is not None else ())  # fmt: skip
                 return
@@ -214,9 +240,13 @@ def _given_to(program: Program, on: ast.expr | None) -> set[str]:
     return names if "" not in names else set()
 
 
-def _settled(view: View, name: str) -> bool:
+def _settled(view: View, name: str, func: ast.expr | None = None) -> bool:
     """Whether the mode of a model is set anywhere, by its name or where it is made."""
     program = view.program
+    made_ = program.origin(func, inside=False) if func is not None else None
+    maker = program.function(made_) if isinstance(made_, ast.Call) else None
+    if maker is not None and any(not c.args and program.scope(c) is maker for c in program.find("eval")):
+        return True
     for call in program.find("eval", "train"):
         on = receiver(call)
         text = program.code(on) if on is not None else ""

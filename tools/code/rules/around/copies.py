@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 from ...program import Program, key, last, receiver
 from ..look import no_grad
-from ..meaning.ways import whole
 from ..rule import Fault, View, rule
 
 AVERAGE = re.compile(r"ema|shadow|(^|_)avg|average|swa|(^|_)target|teacher|momentum_", re.I)
 
 
-@rule("average-refers-to-the-model", "S1", "silent-degradation", "shadow ema",
+@rule("average-refers-to-the-model", "S1", "silent-degradation", "shadow ema averag avg",
       bad="""
       class EMA:
           def __init__(self, model, decay):
@@ -50,7 +49,12 @@ def average_refers_to_the_model(view: View) -> Iterator[Fault]:
         if not name or not re.search(r"(^|_|\.)(shadow|ema|averaged?|avg)(_\w{1,20})?$", name) or not _live(program, node.value):  # pyright: ignore[reportAttributeAccessIssue]  # fmt: skip
             continue
         scope = program.scope(node)
-        first = getattr(scope, "name", "") in ("__init__", "register", "", "setup") or isinstance(scope, ast.Module)
+        whole_ = isinstance(node.value, (ast.DictComp, ast.ListComp)) and not program.loops(node)
+        first = (
+            whole_
+            or getattr(scope, "name", "") in ("__init__", "register", "", "setup")
+            or isinstance(scope, ast.Module)
+        )
         in_place = program.mentions(".mul_(", ".lerp_(", ".copy_(", ".add_(", ".sub_(")
         if first and in_place:
             yield Fault(node, f"`{name}` refers to the live weights, not to a copy",
@@ -78,7 +82,7 @@ def _live(program: Program, value: ast.expr) -> bool:
     return plain or member
 
 
-@rule("average-keeps-the-graph", "S1", "memory-leak", "ema shadow",
+@rule("average-keeps-the-graph", "S1", "memory-leak", "ema shadow averag avg",
       bad="""
       for batch in loader:
           loss = model(batch).mean()
@@ -135,7 +139,7 @@ def _callers(program: Program, node: ast.AST) -> list[str]:
     return [c for call in program.calls.get(getattr(scope, "name", "?"), ()) for c in program.contexts(call)]
 
 
-@rule("average-not-taken-back", "S2", "silent-degradation", "ema",
+@rule("average-not-taken-back", "S2", "silent-degradation", "ema averag swa shadow",
       bad="""
       for epoch in range(3):
           for batch in loader:
@@ -174,9 +178,31 @@ def average_not_taken_back(view: View) -> Iterator[Fault]:
         )
         looped = [x for x in program.loops(call) if any(x in (t.node, *t.outer) for t in view.trainings)]
         copied = call.args and re.search(r"ema|copy|eval", program.code(call.args[0]))
-        if re.search(r"ema|avg|shadow", last(on), re.I) and looped and not back and not copied and "store(" not in whole(program, call):  # fmt: skip
-            yield Fault(call, "the averaged weights stay in the model, which goes on training",
-                        "平均权重被写入模型后没有换回，训练从它继续")  # fmt: skip
+        if re.search(r"ema|avg|shadow", last(on), re.I) and looped and not back and not copied and not any(n.startswith("restore") for n in program.calls):  # fmt: skip
+            yield _stays(call)
+    for loop in {x: None for t in view.trainings for x in t.outer}:
+        put = [c for c in program.within(loop, ast.Call) if last(program.path(c.func)) == "load_state_dict" and c.args]
+        for call in put:
+            on, what = receiver(call), re.sub(r"\W{1,3}(state_dict|items)\(\)$", "", program.code(call.args[0]))
+            again = [c for c in put if c is not call and key(receiver(c)) == key(on) and c.lineno > call.lineno]
+            trained = any(view.roles.of(n) == "model" and key(n) == key(on) for n in [on]) if on is not None else False
+            slow = AVERAGED.search(last(what)) and not AVERAGED.search(last(key(on)))
+            if trained and slow and not again and not program.guards(call) and _steps(view, loop, on):
+                yield _stays(call)
+
+
+AVERAGED = re.compile(r"(^|_)(ema|shadow|averaged?|avg|swa)(_|$)", re.I)
+
+
+def _stays(call: ast.Call) -> Fault:
+    return Fault(call, "the averaged weights stay in the model, which goes on training",
+                 "平均权重被写入模型后没有换回，训练从它继续")  # fmt: skip
+
+
+def _steps(view: View, loop: ast.AST, model: ast.expr | None) -> bool:
+    """Whether an optimizer of this model steps in a loop."""
+    steps = [s.on for t in view.trainings if loop in t.outer for s in t.of("step") if s.on is not None]
+    return any(key(n) == key(model) for on in steps for n in view.program.traced(on, 3))
 
 
 @rule("soft-update-swapped", "S1", "rl-no-convergence", "tau polyak",
@@ -202,7 +228,7 @@ def soft_update_swapped(view: View) -> Iterator[Fault]:
         text = program.code(loop.iter, 400)
         if (
             "zip" not in text
-            or "parameters()" not in text
+            or not re.search(r"param", text)
             or not isinstance(loop.target, ast.Tuple)
             or not isinstance(loop.iter, ast.Call)
         ):

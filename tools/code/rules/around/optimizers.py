@@ -215,6 +215,17 @@ def _chosen(program: Program, test: ast.expr) -> bool | None:
             return False
         small = (isinstance(how, ast.Lt) and number == 2) or (isinstance(how, (ast.LtE, ast.Eq)) and number == 1)
         return True if small else None
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
+        word = program.const(test.left)
+        told = (
+            isinstance(word, str)
+            and re.search(r"bias|norm|^ln", word, re.I)
+            and isinstance(test.comparators[0], ast.Name)
+        )
+        return isinstance(test.ops[0], ast.In) if told else None
+    if isinstance(test, ast.Call) and last(program.path(test.func)) == "endswith" and test.args:
+        word = program.const(test.args[0])
+        return True if isinstance(word, str) and re.search(r"bias|norm", word, re.I) else None
     words = " ".join(program.code(n) for n in program.traced(test, 2) if isinstance(n, (ast.Constant, ast.Name)))
     named = re.search(r"bias|norm", words, re.I)
     return True if named and isinstance(test, ast.Call) and key(test.func) == "any" else None
@@ -315,9 +326,11 @@ def l2_in_adam(view: View) -> Iterator[Fault]:
     Why: Adam divides the gradient by its own size, so weights with small gradients are pulled far more than others.
     Known gaps: decay below 0.01 is left alone.
     """
-    for call in view.program.find("Adam"):
-        decay = argument(call, "weight_decay")
-        value = view.program.const(decay) if decay is not None else None
+    program = view.program
+    for call in program.find("Adam"):
+        own, groups = argument(call, "weight_decay"), made_of(program, call.args[0]) if call.args else ()
+        asked = [own] if own is not None else [fields(program, s.node).get("weight_decay") for s in groups]
+        value = next((v for d in asked if d is not None and isinstance(v := program.usually(d), float) and v), None)
         plain = view.program.path(call.func) in ("torch.optim.Adam", "optim.Adam", "Adam")
         if plain and isinstance(value, float) and value >= 0.01:
             yield Fault(call, f"Adam adds the weight decay of {value:g} to the gradient as L2, it does not decouple it",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import FOLLOWED, FUNCTIONS, Program, argument, key, last
+from ...running import place
 from ..look import source
 from ..rule import Fault, View, rule
 from .ways import returns
@@ -39,22 +40,34 @@ def boundary_turned_round(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for training in view.trainings:
+        backs = training.of("backward")
         for step in training.of("step"):
             for test, positive in step.guards:
                 bare = isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and positive
-                unequal = (
-                    isinstance(test, ast.Compare)
-                    and isinstance(test.left, ast.BinOp)
-                    and isinstance(test.left.op, ast.Mod)
-                    and isinstance(test.ops[0], ast.NotEq)
-                    and program.const(test.comparators[0]) == 0
-                    and positive
+                plain = bare or (positive and isinstance(test, ast.Compare) and _left_over(program, test, True))
+                found = plain or (
+                    _left_over(program, test, positive) and any(all(t is not test for t, _ in b.guards) for b in backs)
                 )
-                if (bare or unequal) and not any(
+                if found and not any(
                     key(s.on) == key(step.on) and (test, positive) not in s.guards for s in training.of("step")
                 ):
                     yield Fault(test, "the step is made where the remainder is not zero: on all passes but the last of a group", "余数不为零时才更新：与累积边界正好相反",
                                 (instead(test, f"{source(program, test)} == 0"),) if bare else (), beside=(step.node,))  # fmt: skip
+
+
+def _left_over(program: Program, test: ast.expr, positive: bool) -> bool:
+    """Whether a condition, or its other side, holds where a remainder is not zero."""
+    test = program.origin(test) if key(test) else test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _left_over(program, test.operand, not positive)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) is positive:
+        return any(_left_over(program, v, positive) for v in test.values)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        return positive
+    divided = isinstance(test, ast.Compare) and isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod)
+    if not isinstance(test, ast.Compare) or not divided or program.const(test.comparators[0]) != 0:
+        return False
+    return isinstance(test.ops[0], ast.NotEq if positive else ast.Eq)
 
 
 @rule("counted-from-one-twice", "S2", "grad-accum-loss-scaling", "enumerate",
@@ -140,7 +153,7 @@ def gradient_read_after_clearing(view: View) -> Iterator[Fault]:
                 r"\.grad\.(\w{1,20}\.)?(norm|pow|abs|detach|data)|clip_grad_norm_|get_grad_norm|grad_norm\(", text
             )
             if read and not re.search(r"\.grad\s{0,4}=(?!=)", text) and events[zeros[0]].guards == event.guards[: len(events[zeros[0]].guards)]:  # fmt: skip
-                yield Fault(node, "gradients are read behind the line that clears them",
+                yield Fault(place(event, events[zeros[0]]), "gradients are read behind the line that clears them",
                             "在清零之后才读取梯度", beside=(events[zeros[0]].node,))  # fmt: skip
                 break
 
@@ -242,7 +255,10 @@ def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in (c for c in program.each(ast.Call) if view.roles.of(c) == "scheduler"):
-        given = argument(call, "num_warmup_steps")
+        made = last(program.path(call.func))
+        given = argument(
+            call, "num_warmup_steps", 2 if made == "get_scheduler" else 1 if made.endswith("_with_warmup") else None
+        )
         told = program.usually(given) if given is not None else None
         named = given is not None and re.search(r"ratio|fraction|proportion", last(key(given)))
         if given is not None and ((isinstance(told, float) and 0 < told < 1) or (named and not isinstance(told, int))):

@@ -13,7 +13,7 @@ from ...program import LOOPS, Program, key, last, receiver
 from ...training import Training
 from ..look import model_call, no_grad, source
 from ..rule import Fault, View, rule
-from .ways import constructor, made
+from .ways import constructor, made, peeled
 
 CUTS = frozenset(("detach", "detach_", "item", "tolist", "numpy", "no_grad", "stop_gradient"))
 
@@ -56,8 +56,9 @@ def state_carried_with_graph(view: View) -> Iterator[Fault]:
         if not isinstance(training.node, LOOPS):
             continue
         for event in training.of("assign"):
-            node, value = event.node, getattr(event.node, "value", None)
-            if not isinstance(node, ast.Assign) or not isinstance(value, ast.Call) or event.loops or not model_call(view, value):  # fmt: skip
+            node = event.node
+            value = _run(program, node.value) if isinstance(node, ast.Assign) and not event.loops else None
+            if not isinstance(node, ast.Assign) or value is None or not model_call(view, value):
                 continue
             target = node.targets[0]
             names = {key(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])} - {""}
@@ -66,6 +67,13 @@ def state_carried_with_graph(view: View) -> Iterator[Fault]:
                 if not _renewed(program, training, name, node) and not no_grad(event.contexts):
                     yield Fault(node, f"`{name}` is carried from batch to batch with its graph",
                                 f"`{name}` 带着计算图从一个批次传到下一个")  # fmt: skip
+
+
+def _run(program: Program, value: ast.expr) -> ast.Call | None:
+    """The call that gives a value, or of whose result it is a part: `out.state`, `out[1]`."""
+    part = isinstance(value, (ast.Attribute, ast.Subscript)) and isinstance(value.value, ast.Name)
+    made = program.origin(value.value, inside=False) if part else value  # type: ignore[attr-defined]
+    return made if isinstance(made, ast.Call) else None
 
 
 def _renewed(program: Program, training: Training, name: str, own: ast.Assign) -> bool:
@@ -192,10 +200,19 @@ def _also(view: View, backs: list, name: str) -> bool:
     for back in backs:
         for call, closed in uncut(view.program, back.on):
             given = any(key(a) == name for a in (*call.args, *(k.value for k in call.keywords)))
-            own = given or view.program.function(call) is not None or key(receiver(call)) == name
+            own = given or _asks_for(view.program, call, name) or key(receiver(call)) == name
             if own and not closed:
                 return True
     return False
+
+
+def _asks_for(program: Program, call: ast.Call, name: str) -> bool:
+    """Whether a function of this file may run a model that it is not given: by its name, its object, or another function."""
+    function = program.function(call)
+    if function is None:
+        return False
+    own = re.search(rf"\b(self|{re.escape(last(name))})\b", program.code(function, 20_000))
+    return bool(own) or any(program.function(c) is not None for c in program.within(function, ast.Call))
 
 
 LOST = {
@@ -278,10 +295,11 @@ def result_thrown_away(view: View) -> Iterator[Fault]:
                 "remove_columns",
                 "cast_column",
             ):
-                path = constructor(view, on)
+                first = peeled(view, on, frozenset(("map", "filter", "shuffle", *LOST)))
+                path = constructor(view, first)
                 if not re.search(
                     r"(^|\.)load_dataset$|Dataset\.from_\w{1,20}$|load_from_disk$|concatenate_datasets$", path
-                ) or "streaming" in program.code(program.origin(on)):
+                ) or "streaming" in program.code(program.origin(first) if first is not None else on):
                     continue
             elif name == "merge_and_unload":
                 if view.roles.of(on) != "model" and "odel" not in key(on):
@@ -312,7 +330,7 @@ def _tensor(view: View, call: ast.Call, on: ast.expr) -> bool:
         return False
     value = program.origin(on)
     by = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
-    if key(on).endswith((".grad", ".grad.data")):
+    if key(on).endswith((".grad", ".grad.data")) or last(program.path(call.func)) == "masked_fill":
         return True
     word = re.search(
         r"(^|_)(labels?|logits|mask|ids|scores|logps?|targets?|ratio|loss|rewards?|adv\w{0,12})$", last(key(on))

@@ -67,14 +67,15 @@ def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
         for node in program.within(function):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             name = key(target)
-            if not name.startswith("self.") or not _plain(view, node.value):  # pyright: ignore[reportAttributeAccessIssue]
+            if target is None or not name.startswith("self.") or not _plain(view, node.value, target):  # pyright: ignore[reportAttributeAccessIssue]
                 continue
-            own = re.escape(name)
+            own = "|".join(re.escape(k) for k in (name, key(node.value)) if k)  # pyright: ignore[reportAttributeAccessIssue]
+            own = f"(?:{own})"
             kept = re.search(
                 rf"(ModuleList|ModuleDict|Sequential)\(\s{{0,9}}\*{{0,2}}{own}|add_module|setattr|register_module|{own}\s{{0,4}}=\s{{0,4}}nn\.",
                 text,
             )
-            also = any(b.node is not node for b in program.bindings(target, name)) if target is not None else True
+            also = any(b.node is not node for b in program.bindings(target, name))
             if not kept and not also and not re.search(rf"(ModuleList|Sequential)\(\s{{0,9}}\*?{own}", program.text):
                 fix = (
                     (instead(node.value, f"nn.ModuleList({source(program, node.value)})"),)  # pyright: ignore[reportAttributeAccessIssue]
@@ -85,8 +86,9 @@ def layers_in_a_plain_list(view: View) -> Iterator[Fault]:
                             f"`{name}` 里的层不会被 PyTorch 注册：不会被训练", fix)  # fmt: skip
 
 
-def _plain(view: View, value: ast.AST) -> bool:
-    """Whether a value is a literal list or dictionary of layers with weights."""
+def _plain(view: View, value: ast.expr, target: ast.expr) -> bool:
+    """Whether a value is a list or dictionary of layers with weights: literal, by its name, or filled later."""
+    value = view.program.origin(value) if isinstance(value, ast.Name) else value
     if isinstance(value, (ast.ListComp, ast.DictComp)):
         parts = [value.elt if isinstance(value, ast.ListComp) else value.value]
     elif isinstance(value, (ast.List, ast.Tuple)):
@@ -95,6 +97,9 @@ def _plain(view: View, value: ast.AST) -> bool:
         parts = list(value.values)
     else:
         return False
+    if not parts:
+        put = view.program.put_into(target)
+        parts = [view.program.origin(p) for p in put] if not any(_given_away(view.program, p) for p in put) else []
     weighty = re.compile(
         r"Linear|Conv|Embedding|Norm|LSTM|GRU|Attention|Transformer|Block|Layer|Encoder|Decoder|Head|MLP|Sequential"
     )
@@ -103,6 +108,12 @@ def _plain(view: View, value: ast.AST) -> bool:
         and all(layers(view, p) for p in parts)
         and any(weighty.search(last(view.program.path(p.func))) for p in parts if isinstance(p, ast.Call))
     )
+
+
+def _given_away(program: Program, put: ast.expr) -> bool:
+    """Whether what is put into a list by its name is used elsewhere too: by a module that holds it as its own."""
+    uses = [n for n in program.within(program.scope(put), ast.Name) if n.id == key(put) and isinstance(n.ctx, ast.Load)]
+    return len(uses) > 1
 
 
 @rule("layers-are-one", "S1", "loss-stagnation", "ModuleList Sequential",
@@ -123,7 +134,7 @@ def layers_are_one(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("ModuleList", "Sequential"):
-        for node in [n for a in call.args for n in ast.walk(a)]:
+        for node in [n for a in call.args for n in ast.walk(_listed(program, a))]:
             one = (
                 node.left.elts
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List)
@@ -149,6 +160,13 @@ def layers_are_one(view: View) -> Iterator[Fault]:
                 yield Fault(call, "the layers are one layer, many times: they share their weights",
                             "这些层其实是同一层重复多次：共享权重")  # fmt: skip
                 break
+
+
+def _listed(program: Program, given: ast.expr) -> ast.expr:
+    """The list behind a name and a star; anything else as it is."""
+    inner = given.value if isinstance(given, ast.Starred) else given
+    made = program.origin(inner)
+    return made if isinstance(made, (ast.List, ast.ListComp, ast.GeneratorExp, ast.BinOp)) else inner
 
 
 def whole_text(program: Program, node: ast.AST) -> str:
@@ -204,7 +222,7 @@ def layer_made_in_forward(view: View) -> Iterator[Fault]:
                             "每次前向都新建这一层：永远不会被训练")  # fmt: skip
 
 
-@rule("dropout-always-on", "S1", "eval-harness-drift", "dropout(",
+@rule("dropout-always-on", "S1", "eval-harness-drift", "dropout( dropout1d( dropout2d( dropout3d(",
       bad="""
       import torch.nn.functional as F
       class Net(nn.Module):
@@ -306,22 +324,17 @@ def exp_without_maximum(view: View) -> Iterator[Fault]:
     Why: exp overflows above 88 in fp32 and above 11 in fp16, and a row that is masked whole is zero by zero.
     """
     program = view.program
-    for call in program.find("sum"):
-        above = program.parent.get(call)
-        total = (
-            receiver(call)
-            if receiver(call) is not None and key(receiver(call)) != "torch"
-            else next(iter(call.args), None)
-        )
-        if (
-            not isinstance(above, ast.BinOp)
-            or not isinstance(above.op, ast.Div)
-            or above.right is not call
-            or total is None
-        ):
+    for above in (n for n in program.each(ast.BinOp) if isinstance(n.op, ast.Div)):
+        named = isinstance(above.right, ast.Name)
+        call = program.origin(above.right) if named else above.right
+        if not isinstance(call, ast.Call) or last(key(call.func) or program.path(call.func)) != "sum":
             continue
-        value = program.origin(total)
+        on = receiver(call)
+        total = on if on is not None and key(on) != "torch" else next(iter(call.args), None)
+        value = program.origin(total) if total is not None else None
         if not isinstance(value, ast.Call) or last(key(value.func)) != "exp":
+            continue
+        if named and program.origin(above.left) is not value:
             continue
         shifted = value.args[0] if value.args else receiver(value)
         less = [n for n in program.traced(shifted, 2)] if shifted is not None else []

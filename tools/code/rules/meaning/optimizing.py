@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, key, last, passed, receiver
 from ...running import place
-from ...training import Event, Training, events_of
+from ...training import Event, events_of
 from ..rule import Fault, View, rule
 
 PARAMETERS = ("parameters", "named_parameters")
@@ -68,6 +68,10 @@ def _owners(view: View, expr: ast.expr | None, at: Event) -> set[object]:
         for inner in parts:
             if program.parent.get(inner) in parts and isinstance(program.parent[inner], ast.Attribute):
                 continue  # whose part it is
+            above = program.parent.get(inner)
+            called = isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and above.func is inner)
+            if called and key(inner).partition(".")[0] in program.imports:
+                continue  # what makes it: another model may be made by the same
             if isinstance(inner, ast.Call):
                 out.add(inner)
             elif (
@@ -104,7 +108,9 @@ def clip_behind_the_optimizer(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("chain"):
-        names = [last(program.path(program.origin(a))) for a in call.args]
+        star = program.origin(call.args[0].value) if call.args and isinstance(call.args[0], ast.Starred) else None
+        given = star.elts if isinstance(star, (ast.List, ast.Tuple)) else call.args
+        names = [last(program.path(program.origin(a))) for a in given]
         clips = [i for i, n in enumerate(names) if re.fullmatch(r"clip|clip_by_global_norm|adaptive_grad_clip", n)]
         made = [
             i
@@ -112,7 +118,7 @@ def clip_behind_the_optimizer(view: View) -> Iterator[Fault]:
             if re.fullmatch(r"(scale_by_)?(adam\w?|adamw|sgd|lion|lamb|rmsprop|adafactor)", n)
         ]
         if clips and made and min(clips) > min(made) and program.path(call.func).startswith("optax"):
-            yield Fault(call.args[clips[0]], "the update is clipped, not the gradient: the optimizer stands before the clip",
+            yield Fault(given[clips[0]], "the update is clipped, not the gradient: the optimizer stands before the clip",
                         "被裁剪的是更新量而不是梯度：裁剪排在优化器之后")  # fmt: skip
 
 
@@ -189,7 +195,7 @@ def optimizer_remade_after_loading(view: View) -> Iterator[Fault]:
     made = [b.value for s in program.bound.values() for bs in s.values() for b in bs if b.how == "assign"
             and view.roles.of(b.value) == "optimizer" and isinstance(b.value, ast.Call)]  # fmt: skip
     for scope in dict.fromkeys(program.scope(m) for m in made if m is not None):
-        if isinstance(scope, FUNCTIONS):
+        if isinstance(scope, (*FUNCTIONS, ast.Module)):
             yield from _remade(view, events_of(program, view.roles, scope))
 
 
@@ -254,16 +260,39 @@ def rate_not_put_in(view: View) -> Iterator[Fault]:
     if program.mentions("param_groups", "LearningRateSchedule", "hyperparams", "inject_hyper"):
         return
     yield from _beside_the_groups(view)
+    yield from _of_an_epoch(view)
     for training in view.trainings:
         if not training.whole or training.of("schedule") or not any(not s.via for s in training.of("step")):
             continue
         for event in training.of("assign"):
             node = event.node
-            name = key(node.targets[0]) if isinstance(node, ast.Assign) and not event.depth else ""
-            computed = isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp, ast.IfExp))
-            if RATE.match(name) and computed and _counted(program, node.value) and not _handed(program, name, training):  # type: ignore[attr-defined]
+            if event.depth or not isinstance(node, ast.Assign) or not isinstance(node.value, COMPUTED):
+                continue
+            name = key(node.targets[0])
+            told = RATE.match(name) and _counted(program, node.value) and not _elsewhere(view, node.value)
+            if told and not _handed(program, name, training.node):
                 yield Fault(node, f"`{name}` is computed for each step and never given to the optimizer",
                             f"每一步都算出 `{name}`，却从未交给优化器", beside=(training.of("step")[0].node,))  # fmt: skip
+
+
+def _of_an_epoch(view: View) -> Iterator[Fault]:
+    """A rate that is computed for each epoch, in its loop, and never given to the optimizer."""
+    program = view.program
+    plain = [t for t in view.trainings if t.whole and not t.of("schedule") and any(not s.via for s in t.of("step"))]
+    for loop, step in {x: t.of("step")[0].node for t in plain for x in t.outer}.items():
+        for node in program.within(loop, ast.Assign):
+            name, here = key(node.targets[0]), program.loops(node)[:1] == [loop]
+            if not here or not RATE.match(name) or not isinstance(node.value, COMPUTED):
+                continue
+            if _counted(program, node.value) and not _elsewhere(view, node.value) and not _handed(program, name, loop):
+                yield Fault(node, f"`{name}` is computed for each epoch and never given to the optimizer",
+                            f"每个 epoch 都算出 `{name}`，却从未交给优化器", beside=(step,))  # fmt: skip
+
+
+def _elsewhere(view: View, value: ast.expr) -> bool:
+    """Whether a function of another file is given the optimizer, which may set its rate."""
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and view.program.function(n) is None]
+    return any(view.roles.of(a) == "optimizer" for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
 
 
 def _beside_the_groups(view: View) -> Iterator[Fault]:
@@ -279,13 +308,15 @@ def _beside_the_groups(view: View) -> Iterator[Fault]:
         ):
             on = target.value.value if target.value.attr == "defaults" else None
         stepped = on is not None and any(
-            key(s.on) == key(on) for t in view.trainings for s in t.of("step") if not s.via
+            key(s.on) in program.also(on) for t in view.trainings for s in t.of("step") if not s.via
         )
-        if on is not None and stepped and program.loops(node) and program.kind(on) is None and "torch" in program.text:
+        around = program.loops(node) or any(program.loops(c) for c in program.callers(program.scope(node)))
+        if on is not None and stepped and around and program.kind(on) is None and "torch" in program.text:
             yield Fault(node, f"`{program.code(target)}` is no rate that the optimizer steps with: set that of its `param_groups`",
                         f"`{program.code(target)}` 对优化器不起作用：应修改 `param_groups` 中的学习率")  # fmt: skip
 
 
+COMPUTED = (ast.Call, ast.BinOp, ast.IfExp)
 RATE = re.compile(r"^(cur(rent)?_|new_|this_)?(lr|learning_rate)(_now|_t)?$")
 SHOWN = ("print", "info", "log", "add_scalar", "set_postfix", "set_description", "append", "format", "debug", "write")
 
@@ -298,9 +329,9 @@ def _counted(program: Program, value: ast.expr) -> bool:
     return raised and not called & {"get_last_lr", "get_lr_from", "step"}
 
 
-def _handed(program: Program, name: str, training: Training) -> bool:
+def _handed(program: Program, name: str, loop: ast.AST) -> bool:
     """Whether a value is used for anything but to be shown."""
-    for node in program.within(training.node):
+    for node in program.within(loop, ast.Name, ast.Attribute):
         if key(node) != name or isinstance(getattr(node, "ctx", None), ast.Store):
             continue
         around = [a for a in program.up(node) if isinstance(a, (ast.Call, ast.JoinedStr))]

@@ -37,17 +37,19 @@ def entropy_punished(view: View) -> Iterator[Fault]:
     Why: the optimizer makes entropy small: the policy stops exploring at once.
     """
     program = view.program
-    for node in program.each(ast.BinOp):
+    for node in program.each(ast.BinOp, ast.AugAssign):
+        product = node.right if isinstance(node, ast.BinOp) else node.value
         if (
-            not isinstance(node, ast.BinOp)
-            or not isinstance(node.op, ast.Add)
-            or not isinstance(node.right, ast.BinOp)
-            or not isinstance(node.right.op, ast.Mult)
+            not isinstance(node.op, ast.Add)
+            or not isinstance(product, ast.BinOp)
+            or not isinstance(product.op, ast.Mult)
         ):
             continue
-        sides = (node.right.left, node.right.right)
-        factors = [_word(_mean(program, s)) or _asked(_mean(program, s)) for s in sides]
+        sides = (product.left, product.right)
+        factors = [_plain(program, s) or _word(_mean(program, s)) or _asked(_mean(program, s)) for s in sides]
         bonus = [f for f in factors if re.fullmatch(r"(mean_|dist_|policy_)?entropy(_bonus|_mean)?|ent", f)]
+        if not bonus:
+            continue
         coefficient = [
             f for f in factors if re.search(r"ent\w{0,8}_?(coef\w{0,8}|weight|beta|scale|c)$|^(c2|c_ent|beta_ent)$", f)
         ]
@@ -55,7 +57,8 @@ def entropy_punished(view: View) -> Iterator[Fault]:
             isinstance(s, ast.Subscript) and isinstance(program.const(program.origin(s)), float) for s in sides
         ):
             coefficient = coefficient or bonus
-        if "entropy" in bonus and "entropy" in map(_asked, (_mean(program, s) for s in sides)):
+        known = any(_asked(_mean(program, program.origin(_mean(program, s)))) == "entropy" for s in sides)
+        if known or ("entropy" in bonus and "entropy" in map(_asked, (_mean(program, s) for s in sides))):
             coefficient = coefficient or [
                 f for f in factors if re.search(r"ent|coef|beta|c2|weight", f) and f != "entropy"
             ]
@@ -66,16 +69,37 @@ def entropy_punished(view: View) -> Iterator[Fault]:
         if isinstance(statement, ast.Return) and statement.value is not None:
             statement = next((program.statement(c) for c in program.callers(program.scope(node))), statement)
         target = last(key(statement.targets[0])) if isinstance(statement, ast.Assign) else ""
+        target = last(key(node.target)) if isinstance(node, ast.AugAssign) else target
+        if isinstance(statement, (ast.Assign, ast.AugAssign)) and _backward(view, target):
+            target = "loss"
         if isinstance(statement, ast.Return):
             target = getattr(program.scope(node), "name", "")
-        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node.right)) or any(
+        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(product)) or any(
             isinstance(a, (ast.UnaryOp,)) or (isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub))
             for a in program.up(node)
             if isinstance(a, ast.expr)
         )
-        if bonus and coefficient and "loss" in target and not minus and not _negative(program, node.right):
-            yield Fault(node, "the entropy is added to the loss: exploring is punished", "熵被加到损失上：探索受到惩罚",
-                        (instead(node, f"{source(program, node.left)} - {source(program, node.right)}"),))  # fmt: skip
+        if bonus and coefficient and "loss" in target and not minus and not _negative(program, product):
+            mended = f"{source(program, node.left)} - {source(program, product)}" if isinstance(node, ast.BinOp) else (
+                f"{source(program, node.target)} -= {source(program, product)}")  # fmt: skip
+            yield Fault(
+                node,
+                "the entropy is added to the loss: exploring is punished",
+                "熵被加到损失上：探索受到惩罚",
+                (instead(node, mended),),
+            )
+
+
+def _plain(program: Program, expr: ast.expr) -> str:
+    """`entropy` for a value that is called a loss and is the mean of the entropy as it is."""
+    called = re.search(r"entropy", last(key(expr)))
+    made = _mean(program, program.origin(expr)) if called else None
+    return "entropy" if made is not None and made is not expr and "entropy" in (_word(made), _asked(made)) else ""
+
+
+def _backward(view: View, name: str) -> bool:
+    """Whether backward is called on what has this name."""
+    return any(last(key(b.on)) == name for t in view.trainings for b in t.of("backward")) if name else False
 
 
 def _word(expr: ast.expr) -> str:
@@ -142,7 +166,7 @@ def penalty_without_graph(view: View) -> Iterator[Fault]:
                 text,
             )
             and re.search(r"\.norm\(|\.pow\(2\)|\*\*\s{0,4}2", text)
-            and re.search(r"penal|gp\b|gradient_pen|\br1\b", text, re.I)
+            and re.search(r"penal|gp\b|gradient_pen|\br1(\b|_)", text, re.I)
         ):
             inner = source(program, call)
             yield Fault(call, "the penalty is made of gradients without a graph: `create_graph=True` is missing", "惩罚项所用的梯度没有计算图：缺少 `create_graph=True`",

@@ -19,6 +19,8 @@ CASTS = ("to", "type_as", "half", "bfloat16", "type", "astype")
 LOW = frozenset(("half", "bfloat16"))
 COUNTED = ("arange", "cumsum", "linspace")
 """Calls that give positions."""
+PLACED = re.compile(r"(position|pos)(_ids?|itions?|s)?$", re.I)
+"""Names of positions that another function counted."""
 SHAPES = ("view", "reshape", "unsqueeze", "expand", "repeat", "contiguous", "to", "cuda", "flatten", "long")
 FREQUENCY = re.compile(r"pos|inv_?freq|freq|ids|index|(^|\.)t$", re.I)
 """Names of what has a precision of its own."""
@@ -108,7 +110,7 @@ def _positions(program: Program, expr: ast.expr) -> bool:
         ):
             expr = on
         else:
-            return False
+            return isinstance(expr, ast.Name) and bool(PLACED.match(expr.id))
     return False
 
 

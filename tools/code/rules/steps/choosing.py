@@ -100,6 +100,9 @@ def _named(program: Program, over: ast.expr) -> bool:
         made = program.origin(on)
     if isinstance(made, ast.Call) and key(made.func) in ("dict", "list") and made.args:
         made = program.origin(made.args[0])
+    if isinstance(made, ast.DictComp) and len(made.generators) == 1:
+        chosen = made.generators[0]
+        return _named(program, chosen.iter) and not _telling(" ".join(program.code(t) for t in chosen.ifs))
     return isinstance(made, ast.Call) and last(program.path(made.func)) == "named_parameters"
 
 
@@ -110,7 +113,12 @@ def _handed_on(program: Program, function: Function) -> bool:
     if len(loops) != 1 or len(given) != 1 or not _named(program, loops[0].iter):
         return False
     tests = " ".join(program.code(t) for t, _, _ in program.guards(given[0]))
-    return not re.search(r"ndim|dim\(|shape|endswith|startswith|match|search|['\"]", tests)
+    return not _telling(tests)
+
+
+def _telling(tests: str) -> bool:
+    """Whether conditions tell kinds of parameters apart."""
+    return bool(re.search(r"ndim|dim\(|shape|endswith|startswith|match|search|['\"]", tests))
 
 
 def _holds(program: Program, test: Test, name: str, dims: int) -> bool | None:

@@ -247,7 +247,7 @@ def loss_computed_in_half(view: View) -> Iterator[Fault]:
             to = (
                 name == "to"
                 and expr.args
-                and (half(program, expr.args[0]) or program.path(expr.args[0]).endswith("bfloat16"))
+                and (half(program, expr.args[0]) or program.path(program.usual(expr.args[0])).endswith("bfloat16"))
             )
             if name in ("half", "bfloat16") or to:
                 yield Fault(expr, "logits are turned into 16 bit before the loss is computed", "计算 loss 之前 logits 被转成了 16 位",
@@ -284,16 +284,17 @@ def cast_to_half(view: View) -> Iterator[Fault]:
         cast = (isinstance(call.func, ast.Attribute) and call.func.attr == "half") or any(
             HALF.search(program.path(a)) for a in (*call.args, *(k.value for k in call.keywords if k.arg == "dtype"))
         )
-        if (
-            inside == "forward"
-            and cast
-            and any(
-                isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Mult, ast.MatMult)) for n in _users(program, call)
-            )
-        ):
+        if inside == "forward" and cast and any(_product(program, n) for n in _users(program, call)):
             yield Fault(call, "the forward pass multiplies values in fp16, whose products pass 65504",
                         "前向在 fp16 下相乘，乘积会超过 65504")  # fmt: skip
             return
+
+
+def _product(program: Program, node: ast.AST) -> bool:
+    """Whether a node multiplies what it is given."""
+    if isinstance(node, ast.Call):
+        return last(program.path(node.func)) in ("matmul", "bmm", "mul", "einsum", "baddbmm")
+    return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.MatMult))
 
 
 def _users(program: Program, call: ast.Call) -> Iterator[ast.AST]:
@@ -303,7 +304,8 @@ def _users(program: Program, call: ast.Call) -> Iterator[ast.AST]:
         yield node
     statement = program.statement(call)
     if isinstance(statement, ast.Assign):
-        name = key(statement.targets[0])
-        for use in ast.walk(program.scope(call)):
-            if isinstance(use, ast.BinOp) and name in (key(use.left), key(use.right)):
+        names = {key(n) for t in statement.targets for n in ast.walk(t)} - {""}
+        for use in program.within(program.scope(call), ast.BinOp, ast.Call):
+            taken = [use.left, use.right] if isinstance(use, ast.BinOp) else [*use.args, receiver(use)]
+            if names & {key(n) for n in taken}:
                 yield use

@@ -179,13 +179,9 @@ def betas_swapped(view: View) -> Iterator[Fault]:
         pair = program.usual(given) if given is not None else None
         values = [program.usually(e) for e in pair.elts] if isinstance(pair, ast.Tuple) else []
         first, second = values if len(values) == 2 else (None, None)
-        if (
-            isinstance(first, float)
-            and isinstance(second, float)
-            and first >= 0.99
-            and second < first
-            and pair is not None
-        ):
+        named = [last(key(e))[-1:] for e in pair.elts] == ["2", "1"] if isinstance(pair, ast.Tuple) else False
+        known = isinstance(first, float) and isinstance(second, float)
+        if known and second < first and (first >= 0.99 or named) and pair is not None:  # type: ignore[operator]
             yield Fault(given or call, f"the betas are {first:g} and {second:g}: they stand in the wrong order",
                         f"betas 为 {first:g} 与 {second:g}：次序颠倒")  # fmt: skip
 
@@ -202,22 +198,55 @@ def loss_clamped(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for event in training.of("backward"):
             expr = program.origin(event.on) if event.on is not None else None
-            while isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Div, ast.Mult)):
-                expr = program.origin(expr.left)
-            if not isinstance(expr, ast.Call) or last(program.path(expr.func)) not in ("clamp", "clip", "clamp_max"):
+            expr = _whole_of(program, expr) if expr is not None else None
+            if not isinstance(expr, ast.Call) or last(program.path(expr.func)) not in BOUNDS:
                 continue
             of_torch = key(receiver(expr)) == "torch"
             on = expr.args[0] if of_torch and expr.args else receiver(expr)
             most = argument(expr, "max", 1 + of_torch) or (
-                expr.args[-1] if last(program.path(expr.func)) == "clamp_max" else None
+                expr.args[-1] if last(program.path(expr.func)) in BOUNDS[2:] and expr.args else None
             )
+            if last(program.path(expr.func)) in BOUNDS[3:] and not _number(program, most):
+                continue  # the smaller of two losses
             if on is not None and most is not None and (LOSS.search(last(key(on))) or _a_loss(program, on)):
                 yield Fault(expr, "the loss is cut off above: what is learned least gives no gradient",
                             "loss 在上界处被截断：学得最差的样本反而没有梯度", beside=(event.node,))  # fmt: skip
 
 
+BOUNDS = ("clamp", "clip", "clamp_max", "minimum", "min")
+"""Calls that cut a value off above."""
+
+
+def _whole_of(program: Program, expr: ast.expr) -> ast.expr:
+    """What a loss is a share or the mean of."""
+    for _ in range(6):
+        on = receiver(expr) if isinstance(expr, ast.Call) else None
+        if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Div, ast.Mult)):
+            expr = program.origin(expr.left)
+        elif isinstance(expr, ast.Call) and last(program.path(expr.func)) in ("mean", "sum") and on is not None:
+            of_module = key(on) == "torch" and expr.args
+            expr = program.origin(expr.args[0] if of_module else on)
+        else:
+            break
+    return expr
+
+
+def _number(program: Program, expr: ast.expr | None) -> bool:
+    """Whether a value is a number, or a tensor of one."""
+    made = program.origin(expr) if expr is not None else None
+    if (
+        isinstance(made, ast.Call)
+        and last(program.path(made.func)) in ("tensor", "as_tensor", "full_like")
+        and made.args
+    ):
+        made = made.args[-1]
+    return made is not None and isinstance(program.usually(made), (int, float))
+
+
 def _a_loss(program: Program, expr: ast.expr) -> bool:
     made = program.origin(expr)
+    while isinstance(made, ast.BinOp):
+        made = program.origin(made.left)
     name = last(program.path(made.func if isinstance(made, ast.Call) else made))
     return bool(re.search(r"(^|_)loss$|cross_entropy", name))
 
@@ -265,7 +294,7 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
         clip, step = clips[0], steps[0]
         part = clip.on if isinstance(clip.on, ast.Call) and last(program.path(clip.on.func)) in PARAMETERS else None
         on = receiver(part) if part is not None else None
-        taken = [receiver(s.node) for s in made_of(program, step.on) if isinstance(s.node, ast.Call)
+        taken = [receiver(s.node) for s in made_of(program, step.on, deep=12) if isinstance(s.node, ast.Call)
                  and last(program.path(s.node.func)) in PARAMETERS] if step.on is not None else []  # fmt: skip
         names = {key(t) for t in taken if t is not None}
         rest = names - {key(on)} if on is not None else set()
