@@ -10,12 +10,18 @@ from collections.abc import Iterator
 
 from .planting import Lines, indent, indented
 from .scene import Scene
+from .scenes_best import BEST
 from .scenes_data import DATA
+from .scenes_figures import FIGURES
+from .scenes_items import ITEMS
 from .scenes_policy import POLICIES
 from .scenes_ranks import RANKS
+from .scenes_resuming import RESUMING
+from .scenes_tables import TABLES
+from .scenes_trainers import TRAINERS
 from .scenes_training import TRAINING
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA)
+SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *TRAINERS, *RESUMING)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 
