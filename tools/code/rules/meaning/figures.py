@@ -54,7 +54,7 @@ def perplexity_averaged(view: View) -> Iterator[Fault]:
         ):
             continue
         value = call.args[0] if call.args else receiver(call)
-        if value is None or not _is_loss(view, value):
+        if value is None or not (_is_loss(view, value) or _put_among_losses(view, call)):
             continue
         above = program.parent.get(call)
         if isinstance(above, (ast.ListComp, ast.GeneratorExp)) and above.elt is call:
@@ -82,13 +82,25 @@ def _is_loss(view: View, expr: ast.expr) -> bool:
     )
 
 
+def _put_among_losses(view: View, call: ast.Call) -> bool:
+    """Whether a value of the model is put among the losses: `losses[k] = x.exp().item()`."""
+    value = call.args[0] if call.args else receiver(call)
+    found = view.program.binding(value) if isinstance(value, ast.Name) else None
+    made = found.value if found is not None else None
+    of_model = isinstance(made, ast.Call) and view.roles.of(made.func) == "model"
+    return of_model and bool(re.search(r"(^|_)(loss(es)?|nlls?)(_|$)", _gathered(view, call)))
+
+
 def _gathered(view: View, call: ast.Call) -> str:
     """The name that a value of each pass is put into: a list, or a sum."""
     program = view.program
     names = {""}
     statement = program.statement(call)
     if isinstance(statement, ast.Assign):
-        names = {key(statement.targets[0])}
+        target = statement.targets[0]
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            return key(target.value)
+        names = {key(target)}
     for loop in program.loops(call)[:1]:
         for node in program.within(loop):
             if isinstance(node, ast.Call) and last(program.path(node.func)) == "append" and node.args:
@@ -127,6 +139,11 @@ TRUE_FIRST = frozenset(
 """Figures of scikit-learn that are not the same the other way round: the truth is first."""
 
 
+def _cut(test: ast.Compare) -> bool:
+    """Whether scores are cut into two classes: `scores > 0.5`."""
+    return isinstance(test.ops[0], (ast.Gt, ast.GtE)) and isinstance(test.comparators[0], ast.Constant)
+
+
 def _shape(view: View, expr: ast.expr) -> str:
     """`hard` for decided classes, `soft` for scores of a model, empty where nothing tells."""
     program = view.program
@@ -137,6 +154,8 @@ def _shape(view: View, expr: ast.expr) -> str:
                 return "hard"
             if name in ("predict_proba", "decision_function", "sigmoid", "softmax"):
                 return "soft"
+        if isinstance(node, ast.Compare) and _cut(node):
+            return "hard"
     word = last(key(expr))
     if re.search(r"(^|_)(prob(s|as|abilities)?|scores?|logits)$", word):
         return "soft"
@@ -166,11 +185,7 @@ def ranking_metric_of_hard_labels(view: View) -> Iterator[Fault]:
             continue
         value = peeled(view, scores, DECIDED)
         name = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
-        cut = (
-            isinstance(value, ast.Compare)
-            and isinstance(value.ops[0], (ast.Gt, ast.GtE))
-            and isinstance(value.comparators[0], ast.Constant)
-        )
+        cut = isinstance(value, ast.Compare) and _cut(value)
         model = (
             name == "predict"
             and isinstance(value, ast.Call)
@@ -251,7 +266,7 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
                         f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
 
 
-@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best",
+@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best ReduceLROnPlateau",
       bad=("""
       from lightning.pytorch.callbacks import ModelCheckpoint
       keep = ModelCheckpoint(monitor="val_acc", save_top_k=1)
@@ -352,13 +367,27 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
             for a in m.args
             if re.search(r"(^|_)test(_|$)", last(key(a))) or _beside_validation(program, node, key(a))
         ]
-        best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)]
+        best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)] or _followed(node)
         saves = any(
             isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy", program.path(n.func))
             for n in ast.walk(node)
         )
         if scored and best and saves:
             yield Fault(test, f"the checkpoint is chosen by `{scored[0]}`", f"用 `{scored[0]}` 来选择检查点")
+
+
+def _followed(node: ast.If) -> list[str]:
+    """The side of a comparison that is set to the other one where that is better."""
+    test = node.test
+    sides = [key(s) for s in (test.left, *test.comparators)] if isinstance(test, ast.Compare) else []
+    for statement in (s for s in node.body if isinstance(s, ast.Assign)):
+        target, value = statement.targets[0], statement.value
+        both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+        pairs = zip(target.elts, value.elts, strict=True) if both else ((target, value),)  # type: ignore[union-attr]
+        for one, other in pairs:
+            if len(sides) == 2 and {key(one), key(other)} == set(sides) and "" not in sides:
+                return [key(one)]
+    return []
 
 
 def _beside_validation(program: Program, node: ast.AST, name: str) -> bool:
