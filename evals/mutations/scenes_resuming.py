@@ -166,12 +166,13 @@ RESUMING = (
         import os
         import re
         import shutil
+        import torch
 
         def number(path):
             return int(re.search(r"(\\d+)$", path).group(1))
 
         def prune(folder, keep=3): #prune
-            found = sorted(glob.glob(os.path.join(folder, "step_*")), key=number) #sorted
+            found = sorted(glob.glob(os.path.join(folder, "global_step*")), key=number) #sorted
             for old in found[:-keep]: #cut
                 shutil.rmtree(old)
 
@@ -182,6 +183,7 @@ RESUMING = (
         last = newest("runs/c")
         for EP in range(5):
             PASS(MODEL, DATA, OPT)
+            torch.save(MODEL.state_dict(), f"runs/c/global_step{EP * len(DATA)}/weights.pt")
             prune("runs/c")
     """, (
         Defect("checkpoints-sorted-as-text", written("sorted", ", key=number", ""), ("sorted",)),

@@ -66,6 +66,7 @@ TABLES = (
     )),
     Scene("speakers", """
         import json
+        from collections import Counter
         import torch
         from torch.utils.data import Subset, random_split
 
@@ -73,6 +74,8 @@ TABLES = (
             return [i for i, clip in enumerate(clips) if hash_of(clip["speaker_id"]) % share == 0] #mine
         ===
         clips = [json.loads(line) for line in open("clips.jsonl")]
+        per_speaker = Counter(clip["speaker_id"] for clip in clips)
+        print(f"{len(clips)} clips, at most {max(per_speaker.values())} of one speaker")
         DATASET = Clips([c["path"] for c in clips], [c["text"] for c in clips])
         test_rows = held_out(clips) #rows
         train_rows = sorted(set(range(len(clips))) - set(test_rows)) #others

@@ -7,7 +7,11 @@ from __future__ import annotations
 from .planting import Defect, ahead, all_of, without, written
 from .scene import Scene
 
-HUB, RUNS, MODELS = "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNm12345678"[:34], "7c1e9f04ab" + "52d86e3310f97b4c8a21de65f09b73", "sk-" + "proj-Zk3vQ9xW7bT2mL5nR8yC1dF6gH4jP0sA"
+HUB, RUNS, MODELS = (
+    "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNm12345678"[:34],
+    "7c1e9f04ab" + "52d86e3310f97b4c8a21de65f09b73",
+    "sk-" + "proj-Zk3vQ9xW7bT2mL5nR8yC1dF6gH4jP0sA",
+)
 """Keys of nobody, put together so that no search for keys takes them for one."""
 
 TRAINERS = (

@@ -50,7 +50,17 @@ def answer_among_the_features(view: View) -> Iterator[Fault]:
                         f"特征取了 `{table}` 的全部列，标签也在其中", beside=(left[0],))  # fmt: skip
 
 
-SAME_ROWS = ("to_numpy", "astype", "copy", "fillna", "dropna", "reset_index", "sort_values", "drop_duplicates", "sample")
+SAME_ROWS = (
+    "to_numpy",
+    "astype",
+    "copy",
+    "fillna",
+    "dropna",
+    "reset_index",
+    "sort_values",
+    "drop_duplicates",
+    "sample",
+)
 """Methods of a table that leave it all its columns."""
 
 

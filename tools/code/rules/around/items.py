@@ -54,7 +54,9 @@ def item_changed_in_place(view: View) -> Iterator[Fault]:
     Why: an array's item is a view: noise and scale add up with every epoch.
     """
     program = view.program
-    for function, methods in (pair for get, own in datasets(view) for pair in ((get, own), *_helpers(program, get, own))):
+    for function, methods in (
+        pair for get, own in datasets(view) for pair in ((get, own), *_helpers(program, get, own))
+    ):
         for node in program.within(function):
             name = ""
             if isinstance(node, ast.AugAssign):

@@ -207,7 +207,7 @@ def _listed(program: Program, expr: ast.expr) -> bool:
             continue
         words = " ".join(
             str(n.value)
-            for a in (expr, *node.args)
+            for a in (expr, program.origin(expr), *node.args)
             for n in ast.walk(a)
             if isinstance(n, ast.Constant) and isinstance(n.value, str)
         )

@@ -65,7 +65,7 @@ def evaluation_augmented(view: View) -> Iterator[Fault]:
 
 def _random(program: Program, expr: ast.expr) -> ast.Call | None:
     """The random transform in a chain of transforms that is written out."""
-    chain = program.origin(expr) if isinstance(expr, (ast.Name, ast.Attribute, ast.Call)) else expr
+    chain = program.origin(expr) if isinstance(expr, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else expr
     if not isinstance(chain, ast.Call) or last(program.path(chain.func)) != "Compose" or not chain.args:
         return None
     steps = program.origin(chain.args[0])
