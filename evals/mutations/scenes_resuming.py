@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, unwrapped, without, written
+from .planting import Defect, all_of, unwrapped, without, written
 from .scene import Scene
 
 RESUMING = (

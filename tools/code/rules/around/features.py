@@ -50,16 +50,8 @@ def answer_among_the_features(view: View) -> Iterator[Fault]:
                         f"特征取了 `{table}` 的全部列，标签也在其中", beside=(left[0],))  # fmt: skip
 
 
-SAME_ROWS = (
-    "to_numpy",
-    "astype",
-    "copy",
-    "fillna",
-    "dropna",
-    "reset_index",
-    "sort_values",
-    "drop_duplicates",
-    "sample",
+SAME_ROWS = frozenset(
+    ["to_numpy", "astype", "copy", "fillna", "dropna", "reset_index", "sort_values", "drop_duplicates", "sample"]
 )
 """Methods of a table that leave it all its columns."""
 
@@ -104,7 +96,7 @@ def _read(program: Program, expr: ast.expr) -> ast.expr:
         expr = program.origin(expr)
         if isinstance(expr, ast.Attribute) and expr.attr == "values":
             expr = expr.value
-        elif isinstance(expr, ast.Call) and last(program.path(expr.func)) in (*SAME_ROWS, "drop"):
+        elif isinstance(expr, ast.Call) and last(program.path(expr.func)) in SAME_ROWS | {"drop"}:
             expr = receiver(expr) or expr
     return expr
 

@@ -52,7 +52,6 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
             not name
             or program.path(call.func) != "range"  # pyright: ignore[reportAttributeAccessIssue]
             or len(call.args) < 2  # pyright: ignore[reportAttributeAccessIssue]
-            or ("epoch" not in name and name != "ep")
         ):
             continue
         saved = [
@@ -221,9 +220,9 @@ COUNTERS = {"epoch", "step", "global_step", "iteration", "iter", "iter_num"}
 def _put_more(program: Program, call: ast.Call, name: str) -> bool:
     """Whether more is put into a state where it is saved: `state["k"] = v`, `state.update(...)`."""
     scope = program.scope(call)
-    put = (n for n in program.within(scope, ast.Subscript) if isinstance(n.ctx, ast.Store) and key(n.value) == name)
-    return any(True for _ in put) or any(
-        key(receiver(c)) == name and program.scope(c) is scope for c in program.find("update", "setdefault"))  # fmt: skip
+    stores = (n for n in program.within(scope, ast.Subscript) if isinstance(n.ctx, ast.Store))
+    calls = (c for c in program.find("update", "setdefault") if program.scope(c) is scope)
+    return any(key(n.value) == name for n in stores) or any(key(receiver(c)) == name for c in calls)
 
 
 def _asked_of_files(program: Program) -> dict[ast.Call, list[ast.Subscript]]:

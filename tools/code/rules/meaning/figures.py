@@ -260,10 +260,20 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
         ):
             continue
         built = program.binding(receiver(call))  # pyright: ignore[reportArgumentType]
-        loop = epoch_loop(program, call)
+        loop = epoch_loop(program, call) or _passes(program, call, name)
         if loop is not None and built is not None and loop not in program.loops(built.node):
             yield Fault(call, f"`{name}` is computed in each epoch and never reset",
                         f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
+
+
+def _passes(program: Program, call: ast.Call, name: str) -> ast.AST | None:
+    """The loop around a figure in each pass of which another loop gathers it."""
+    around = program.loops(call)
+    for update in program.find("update"):
+        own = program.loops(update) if key(receiver(update)) == name else []
+        if around and around[0] in own and own[0] is not around[0]:
+            return around[0]
+    return None
 
 
 @rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best ReduceLROnPlateau",
