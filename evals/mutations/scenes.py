@@ -13,6 +13,7 @@ from .scene import Scene
 from .scenes_best import BEST
 from .scenes_data import DATA
 from .scenes_figures import FIGURES
+from .scenes_images import IMAGES
 from .scenes_items import ITEMS
 from .scenes_policy import POLICIES
 from .scenes_ranks import RANKS
@@ -21,7 +22,7 @@ from .scenes_tables import TABLES
 from .scenes_trainers import TRAINERS
 from .scenes_training import TRAINING
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *TRAINERS, *RESUMING)
+SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *IMAGES, *TRAINERS, *RESUMING)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 

@@ -350,7 +350,7 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
         compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE))
                        for i in ast.walk(training.node) if isinstance(i, ast.If) for n in ast.walk(i.test))  # fmt: skip
         split = isinstance(begun, ast.expr) and _whole_epochs(view, begun, training)
-        if ("epoch" in read or split) and begun and isinstance(training.node, ast.For) and not compared:
+        if (("epoch" in read and within) or split) and begun and isinstance(training.node, ast.For) and not compared:
             yield Fault(training.node, "after a resume the epoch begins anew: its first batches are trained on twice",
                         "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip
 
