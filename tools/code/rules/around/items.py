@@ -98,7 +98,7 @@ def _helpers(program: Program, function: ast.AST, methods: dict) -> Iterator[tup
 
 def _first(program: Program, function: ast.AST, name: str) -> ast.expr | None:
     """What a name is made of, where it is made once; a parameter, where what is given to it is."""
-    found = program.bound.get(function, {}).get(name, ())
+    found = [b for b in program.bound.get(function, {}).get(name, ()) if b.how != "augment"]
     values = [b for b in found if b.how == "assign"]
     handed = program.given(found[0], name) if len(found) == 1 and found[0].how == "parameter" else None
     if isinstance(handed, ast.Name):
