@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from .planting import Lines, indent, indented
 from .scene import Scene
+from .scenes_again import AGAIN
 from .scenes_best import BEST
 from .scenes_data import DATA
 from .scenes_figures import FIGURES
@@ -22,7 +23,7 @@ from .scenes_tables import TABLES
 from .scenes_trainers import TRAINERS
 from .scenes_training import TRAINING
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *IMAGES, *TRAINERS, *RESUMING)
+SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *IMAGES, *TRAINERS, *RESUMING, *AGAIN)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 
