@@ -203,6 +203,6 @@ AGAIN = (
     """, (
         Defect("copy-is-the-original", written("ema", "copy.deepcopy(MODEL).eval()", "MODEL.eval()"), ("ema",)),
         Defect("best-weights-not-copied", written("kept", "copy.deepcopy(ema.state_dict())", "copy.copy(ema.state_dict())"), ("kept",)),
-        Defect("best-is-the-worst", written("better", "val_loss < lowest", "val_loss > lowest"), ("better",)),
+        Defect("best-never-beaten", written("better", "val_loss < lowest", "val_loss > lowest"), ("better",)),
     )),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ....patterns import bounded
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
+from ...roles import KEEPS
 from ..look import source
 from ..meaning.ways import constructor, given, made, whole
 from ..rule import Fault, View, rule
@@ -270,7 +271,7 @@ def wrapped_weights_not_matched(view: View) -> Iterator[Fault]:
                         "包装模型的权重名与裸模型全不匹配，`strict=False` 又不报错", beside=(saved[0],))  # fmt: skip
 
 
-@rule("mismatches-unread", "S3", "checkpoint-load-failure", "strict",
+@rule("mismatches-unread", "S3", "checkpoint-load-failure", "load_state_dict",
       bad="""
       import torch
       model.load_state_dict(torch.load(path), strict=False)
@@ -287,7 +288,7 @@ def mismatches_unread(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("load_state_dict"):
-        loose = given(view, call, "strict")[1] is False
+        loose = given(view, call, "strict")[1] is False or (len(call.args) > 1 and program.const(call.args[1]) is False)
         if (
             loose
             and _unread(program, call)
@@ -340,17 +341,20 @@ def copy_is_the_original(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        if not isinstance(node.value, (ast.Name, ast.Attribute)):
+        named = node.value
+        while isinstance(named, ast.Call) and last(key(named.func)) in KEEPS and key(receiver(named)):
+            named = receiver(named)  # of a module these give back the module itself
+        if not isinstance(named, (ast.Name, ast.Attribute)):
             continue
-        name, value = key(node.targets[0]), key(node.value)
+        name, value = key(node.targets[0]), key(named)
         wanted = re.search(
             r"(^|_|\.)(ema|ema_model|target_net|target_network|target_model|q_target|target_q|target_critic|target_actor|teacher|teacher_model|shadow|swa_model)$",
             name,
         )
         alike = re.search(r"ema|target|teacher|shadow|copy|swa|avg", last(value), re.I)
-        plain = view.roles.of(node.value) == "model" and isinstance(made(view, node.value), ast.Call)
+        plain = view.roles.of(named) == "model" and isinstance(made(view, named), ast.Call)
         if wanted and not alike and plain and name != value and not program.guards(node):
             others = [b for b in program.bindings(node.targets[0]) if b.node is not node]
             if not others:
                 yield Fault(node, f"`{name}` is another name of `{value}`, not a copy", f"`{name}` 只是 `{value}` 的另一个名字，不是副本",
-                            (instead(node.value, f"copy.deepcopy({value})"),) if re.search(r"^import copy", program.text, re.M) else ())  # fmt: skip
+                            (instead(named, f"copy.deepcopy({value})"),) if re.search(r"^import copy", program.text, re.M) else ())  # fmt: skip

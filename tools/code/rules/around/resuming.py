@@ -214,7 +214,7 @@ def saved_part_has_another_name(view: View) -> Iterator[Fault]:
                             f"检查点里没有保存 `{name}`")  # fmt: skip
 
 
-COUNTERS = {"epoch", "step", "global_step", "iteration", "iter", "iter_num"}
+COUNTERS = {"epoch", "step", "global_step", "iteration", "iter", "iter_num", "update"}
 
 
 def _put_more(program: Program, call: ast.Call, name: str) -> bool:

@@ -85,7 +85,7 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
         ]
         best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)] or _followed(node)
         saves = any(
-            isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy", program.path(n.func))
+            isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy|\bdump$", program.path(n.func))
             for n in ast.walk(node)
         )
         if scored and best and saves:

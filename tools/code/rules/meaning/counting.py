@@ -74,7 +74,7 @@ def _counted(program: Program, value: ast.expr) -> bool:
     names = [last(program.path(n.func)) for n in ast.walk(value) if isinstance(n, ast.Call)]
     return (
         "sum" in names
-        and any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value))
+        and ("eq" in names or any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value)))
         and not {"mean", "len", "size"} & set(names)
         and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in ast.walk(value))
     )
@@ -237,7 +237,11 @@ def _over_batches(view: View, loop: ast.For) -> bool:
     return view.roles.of(inner) == "loader"
 
 
-@rule("best-never-beaten", "S1", "checkpoint-regression", "best",
+LIMIT = r"^(lowest|highest|smallest|largest)(_|$)"
+"""Names of the best that do not say so."""
+
+
+@rule("best-never-beaten", "S1", "checkpoint-regression", "best lowest highest smallest largest",
       bad="""
       best_loss = 0.0
       for epoch in range(10):
@@ -275,7 +279,9 @@ def best_never_beaten(view: View) -> Iterator[Fault]:
         left, right = test.left, test.comparators[0]
         less = isinstance(test.ops[0], (ast.Lt, ast.LtE))
         value, best, smaller = (left, right, less) if "best" in last(key(right)) else (right, left, not less)
-        if "best" not in last(key(best)) or not key(value):
+        if "best" not in last(key(best)) and re.search(LIMIT, last(key(right))):
+            value, best, smaller = left, right, less
+        if not re.search(rf"best|{LIMIT}", last(key(best))) or not key(value):
             continue
         own = [
             b

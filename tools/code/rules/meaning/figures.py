@@ -21,7 +21,7 @@ LOWER = re.compile(
 
 
 HIGHER = re.compile(
-    r"acc(uracy)?($|[_/\d])|(^|[_/])(f1|auc|auroc|bleu|rouge\w{0,9}|map|dice|iou|miou|recall|precision|score|exact_match|em|mcc|psnr|ssim|reward|win_rate|ndcg|r2|spearman\w{0,3}|pearson\w{0,3})($|[_/\d])",
+    r"acc(urac(y|ies))?($|[_/\d])|(^|[_/])(f1|auc|auroc|bleu|rouge\w{0,9}|map|dice|iou|miou|recall|precision|score|exact_match|em|mcc|psnr|ssim|reward|win_rate|ndcg|r2|spearman\w{0,3}|pearson\w{0,3})($|[_/\d])",
     re.I,
 )
 
@@ -185,6 +185,8 @@ def ranking_metric_of_hard_labels(view: View) -> Iterator[Fault]:
             continue
         value = peeled(view, scores, DECIDED)
         name = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
+        if isinstance(value, ast.ListComp):
+            value = peeled(view, value.elt, DECIDED)
         cut = isinstance(value, ast.Compare) and _cut(value)
         model = (
             name == "predict"
@@ -218,7 +220,7 @@ def metric_arguments_swapped(view: View) -> Iterator[Fault]:
             continue
         first, second = _shape(view, call.args[0]), _shape(view, call.args[1])
         truth = re.search(
-            r"true|label|gold|target|(^|_)(y|gt|ref\w{0,9})$|y_test|y_val|y_te$",
+            r"true|truth|label|gold|target|(^|_)(y|gt|ref\w{0,9})$|y_test|y_val|y_te$",
             last(key(call.args[1])) or program.code(call.args[1]),
             re.I,
         )
@@ -260,10 +262,18 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
         ):
             continue
         built = program.binding(receiver(call))  # pyright: ignore[reportArgumentType]
-        loop = epoch_loop(program, call) or _passes(program, call, name)
+        loop = epoch_loop(program, call) or _passes(program, call, name) or _called_in_a_loop(program, call)
         if loop is not None and built is not None and loop not in program.loops(built.node):
             yield Fault(call, f"`{name}` is computed in each epoch and never reset",
                         f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
+
+
+def _called_in_a_loop(program: Program, call: ast.Call) -> ast.AST | None:
+    """The loop around the one call of the method that computes a figure of its object."""
+    on_self = key(receiver(call)).startswith("self.")
+    callers = program.callers(program.scope(call)) if on_self and not program.loops(call) else []
+    around = [loop for c in callers[:1] for loop in program.loops(c) if isinstance(loop, ast.For)]
+    return around[0] if around and len(callers) == 1 else None
 
 
 def _passes(program: Program, call: ast.Call, name: str) -> ast.AST | None:
