@@ -342,8 +342,8 @@ def copy_is_the_original(view: View) -> Iterator[Fault]:
     program = view.program
     for node in program.each(ast.Assign):
         named = node.value
-        while isinstance(named, ast.Call) and last(key(named.func)) in KEEPS and key(receiver(named)):
-            named = receiver(named)  # of a module these give back the module itself
+        while isinstance(named, ast.Call) and isinstance(named.func, ast.Attribute) and named.func.attr in KEEPS:
+            named = named.func.value  # of a module these give back the module itself
         if not isinstance(named, (ast.Name, ast.Attribute)):
             continue
         name, value = key(node.targets[0]), key(named)
