@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ....patterns import bounded
 from ...patch import instead
-from ...program import Program, argument, key, last, receiver
+from ...program import Binding, Program, argument, key, last, receiver
 from ...roles import KEEPS
 from ..look import source
 from ..meaning.ways import constructor, given, made, whole
@@ -65,9 +65,9 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
                     r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I
                 ) or _if_better(program, binding.node)
                 if live and kept and isinstance(value, ast.Call) and _model(view, value) and (
-                    _restored(program, name, binding.value) or _kept_for_later(program, name, binding.node)):  # fmt: skip
+                    _restored(program, name, binding) or _kept_for_later(program, name, binding.node)):  # fmt: skip
                     yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
-                                (instead(binding.value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
+                                (instead(binding.value or value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
 
 
 def _written_beside(view: View) -> Iterator[Fault]:
@@ -111,13 +111,13 @@ def _shallow(program: Program, value: ast.expr | None) -> ast.expr | None:
     return receiver(value) if copied and isinstance(value, ast.Call) else value
 
 
-def _restored(program: Program, name: str, value: ast.expr | None) -> bool:
+def _restored(program: Program, name: str, kept: Binding) -> bool:
     """Whether weights are loaded from the name again, and it is set in a loop or before one."""
     for call in program.find("load_state_dict"):
         field = program.binding(call.args[0]) if call.args else None
-        if call.args and (key(call.args[0]) == name or (field is not None and field.value is value)):
+        if call.args and (key(call.args[0]) == name or (field is not None and field.value is kept.value)):
             return not re.search(
-                rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value)
+                rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, kept.node)
             )
     return False
 

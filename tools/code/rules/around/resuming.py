@@ -111,13 +111,9 @@ def _never_asked(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for loop in training.outer:
             over = loop.iter if isinstance(loop, ast.For) else None
+            name = key(loop.target) if isinstance(loop, ast.For) else ""
             plain = isinstance(over, ast.Call) and program.path(over.func) in ("range", "trange", "tqdm.trange")
-            if (
-                plain
-                and isinstance(over, ast.Call)
-                and len(over.args) == 1
-                and (EPOCH.search(key(loop.target)) or key(loop.target) in counted)
-            ):  # type: ignore[attr-defined]
+            if plain and isinstance(over, ast.Call) and len(over.args) == 1 and (EPOCH.search(name) or name in counted):
                 yield Fault(loop, "the epoch is saved and never read again: a run that goes on begins with the first",
                             "保存了 epoch 却从不读回：恢复后又从第一个 epoch 开始", beside=(loads[0],))  # fmt: skip
                 return

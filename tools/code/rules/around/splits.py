@@ -231,15 +231,14 @@ def split_by_row_of_groups(view: View) -> Iterator[Fault]:
 
 def _gone_through(program: Program, expr: ast.expr) -> str:
     """The rows of which a name is one: `for row in rows`, in a loop or a comprehension."""
-    found = program.bindings(expr) if isinstance(expr, ast.Name) else []
+    if not isinstance(expr, ast.Name):
+        return ""
+    found = program.bindings(expr)
     if len(found) == 1 and found[0].how == "for" and found[0].value is not None:
         over = found[0].value
-        return (
-            key(over.args[0])
-            if isinstance(over, ast.Call) and key(over.func) == "enumerate" and over.args
-            else key(over)
-        )
-    for above in program.up(expr) if isinstance(expr, ast.Name) else ():
+        counted = isinstance(over, ast.Call) and key(over.func) == "enumerate" and over.args
+        return key(over.args[0]) if counted else key(over)  # type: ignore[attr-defined]
+    for above in program.up(expr):
         for part in getattr(above, "generators", ()):
             if key(part.target) == expr.id:
                 return key(part.iter)

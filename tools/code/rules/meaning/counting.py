@@ -106,11 +106,8 @@ def means_divided_by_items(view: View) -> Iterator[Fault]:
             continue
         found = program.bindings(node.left)
         added = [b for b in found if b.how == "augment" and b.value is not None]
-        if (
-            added
-            and all(_mean_loss(view, v) for b in added for v in _handed(program, b.value))
-            and len(found) - len(added) <= 1
-        ):  # type: ignore[arg-type]
+        given = [v for b in added if b.value is not None for v in _handed(program, b.value)]
+        if added and all(_mean_loss(view, v) for v in given) and len(found) - len(added) <= 1:
             yield Fault(node, f"`{key(node.left)}` adds up means of batches and is divided by the number of items",
                         f"`{key(node.left)}` 累加的是每批的均值，却除以样本数", beside=(added[0].node,))  # fmt: skip
 
