@@ -11,9 +11,14 @@ from collections.abc import Iterator
 from .planting import Lines, indent, indented
 from .scene import Scene
 from .scenes_adapters import ADAPTERS
+from .scenes_again import AGAIN
 from .scenes_averages import AVERAGES
+from .scenes_best import BEST
 from .scenes_data import DATA
+from .scenes_figures import FIGURES
 from .scenes_heads import HEADS
+from .scenes_images import IMAGES
+from .scenes_items import ITEMS
 from .scenes_losses import LOSSES
 from .scenes_networks import NETWORKS
 from .scenes_optimizers import OPTIMIZERS
@@ -21,11 +26,14 @@ from .scenes_policy import POLICIES
 from .scenes_precision import PRECISION
 from .scenes_ranks import RANKS
 from .scenes_remade import REMADE
+from .scenes_resuming import RESUMING
+from .scenes_tables import TABLES
 from .scenes_teachers import TEACHERS
+from .scenes_trainers import TRAINERS
 from .scenes_training import TRAINING
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA)
-SCENES += (*NETWORKS, *HEADS, *AVERAGES, *TEACHERS, *OPTIMIZERS, *REMADE, *PRECISION, *ADAPTERS, *LOSSES)
+SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *IMAGES, *TRAINERS, *RESUMING, *AGAIN,
+          *NETWORKS, *HEADS, *AVERAGES, *TEACHERS, *OPTIMIZERS, *REMADE, *PRECISION, *ADAPTERS, *LOSSES)  # fmt: skip
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 

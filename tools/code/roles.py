@@ -228,7 +228,7 @@ class Roles:
             name = key(receiver(call)) if isinstance(call, ast.Call) else ""
             said = word.value if isinstance(word, ast.Constant) and isinstance(word.value, str) else ""
             role = by_word(said)
-            if name and role and name not in self.known:
+            if name and role and name not in self.known and by_word(last(name)) in ("", role):
                 self.known[name] = role
 
     def _uses(self) -> None:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import key, last, receiver
+from ...program import Program, argument, key, last, receiver
 from ..look import inside
 from ..meaning.ways import constructor, given, made
 from ..rule import Fault, View, rule
@@ -33,48 +33,72 @@ def answer_among_the_features(view: View) -> Iterator[Fault]:
     Why: the model reads the answer: the score is perfect, and of no use.
     """
     program = view.program
-    for scope, scoped in program.bound.items():
-        for name, bindings in scoped.items():
-            if (
-                not re.fullmatch(r"X|x|features?|inputs?|X_all", name)
-                or len(bindings) != 1
-                or bindings[0].value is None
-            ):
-                continue
+    for node, features, labels in _told(program):
+        table, dropped = _all_but(program, features)
+        name = re.escape(table)
+        columns = [
+            n
+            for v in labels
+            for n in ast.walk(v)
+            if isinstance(n, ast.Subscript) and key(n.value) == table and isinstance(n.slice, ast.Constant)
+        ]
+        built = _read(program, features) if table else None
+        read = isinstance(built, ast.Call) and last(program.path(built.func)).startswith(("read_", "DataFrame"))
+        left = [c for c in columns if c.slice.value not in dropped]  # type: ignore[attr-defined]
+        if left and read and not re.search(rf"{name}\.pop\(|del {name}\[|\.drop\([^\n]{{0,200}}inplace", program.text):
+            yield Fault(node, f"the features are all of `{table}`, the label among them",
+                        f"特征取了 `{table}` 的全部列，标签也在其中", beside=(left[0],))  # fmt: skip
+
+
+SAME_ROWS = frozenset(
+    ["to_numpy", "astype", "copy", "fillna", "dropna", "reset_index", "sort_values", "drop_duplicates", "sample"]
+)
+"""Methods of a table that leave it all its columns."""
+
+
+def _told(program: Program) -> Iterator[tuple[ast.AST, ast.expr, list[ast.expr]]]:
+    """(where, the features, the labels): two names that say so, or what a split is given."""
+    for scoped in program.bound.values():
+        labels = [b.value for n, bs in scoped.items() if re.fullmatch(r"y|labels?|targets?|y_all", n)
+                  for b in bs if b.value is not None]  # fmt: skip
+        for name, bindings in scoped.items() if labels else ():
             value = bindings[0].value
-            while (
-                isinstance(value, ast.Call)
-                and isinstance(value.func, ast.Attribute)
-                and value.func.attr in ("to_numpy", "astype", "copy", "fillna")
-            ):
-                value = value.func.value
-            if isinstance(value, ast.Attribute) and value.attr == "values":
-                value = value.value
-            table = key(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
-            labels = [
-                b.value
-                for n, bs in scoped.items()
-                if re.fullmatch(r"y|labels?|targets?|y_all", n)
-                for b in bs
-                if b.value is not None
-            ]
-            columns = [
-                n
-                for v in labels
-                for n in ast.walk(v)
-                if isinstance(n, ast.Subscript) and key(n.value) == table and isinstance(n.slice, ast.Constant)
-            ]
-            built = program.origin(value) if table else None
-            read = isinstance(built, ast.Call) and last(program.path(built.func)).startswith(("read_", "DataFrame"))
-            if (
-                table
-                and columns
-                and read
-                and not re.search(rf"{re.escape(table)}\.pop\(|del {re.escape(table)}\[|\.drop\(", program.text)
-                and isinstance(scope, ast.AST)
-            ):
-                yield Fault(bindings[0].node, f"the features are all of `{table}`, the label among them",
-                            f"特征取了 `{table}` 的全部列，标签也在其中", beside=(columns[0],))  # fmt: skip
+            if re.fullmatch(r"X|x|features?|inputs?|X_all", name) and len(bindings) == 1 and value is not None:
+                yield bindings[0].node, value, labels
+    for call in program.find("train_test_split"):
+        if len(call.args) > 1:
+            yield call, call.args[0], [program.origin(call.args[1])]
+
+
+def _all_but(program: Program, expr: ast.expr) -> tuple[str, set[object]]:
+    """(the table all of whose columns are taken, those that are dropped); no table where that cannot be told."""
+    dropped: set[object] = set()
+    while True:
+        if isinstance(expr, ast.Attribute) and expr.attr == "values":
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME_ROWS:
+            expr = expr.func.value
+        elif isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "drop":
+            which = argument(expr, "columns", 0)
+            names = which.elts if isinstance(which, (ast.List, ast.Tuple)) else [which]
+            texts = [program.const(n) for n in names if n is not None]
+            if not texts or not all(isinstance(t, str) for t in texts):
+                return "", set()
+            dropped |= set(texts)
+            expr = expr.func.value
+        else:
+            return key(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else "", dropped
+
+
+def _read(program: Program, expr: ast.expr) -> ast.expr:
+    """What a table is made by, behind methods that leave it all its columns."""
+    for _ in range(8):
+        expr = program.origin(expr)
+        if isinstance(expr, ast.Attribute) and expr.attr == "values":
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and last(program.path(expr.func)) in SAME_ROWS | {"drop"}:
+            expr = receiver(expr) or expr
+    return expr
 
 
 @rule("folds-share-a-model", "S1", "eval-leakage", "KFold",
@@ -113,6 +137,10 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
         if not folds:
             continue
         for call in program.each(ast.Call):
+            if (shared := _trained_on(view, call, loop)) is not None:
+                yield Fault(loop, "all folds go on training one model: what is scored was trained on",
+                            "所有折共用一个模型继续训练：被评测的数据已训练过", beside=(shared,))  # fmt: skip
+                break
             if (
                 isinstance(call, ast.Call)
                 and view.roles.of(call) == "optimizer"
@@ -129,6 +157,22 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
                     yield Fault(loop, "all folds go on training one model: what is scored was trained on",
                                 "所有折共用一个模型继续训练：被评测的数据已训练过", beside=(call,))  # fmt: skip
                     break
+
+
+def _trained_on(view: View, call: ast.Call, loop: ast.For) -> ast.AST | None:
+    """Where the model is made, before a loop in which an optimizer or a trainer is made for it."""
+    program = view.program
+    if not inside(program, call, loop):
+        return None
+    trained = argument(call, "model", 0) if last(program.path(call.func)).endswith("Trainer") else None
+    if view.roles.of(call) == "optimizer" and call.args and last(program.path(call.func)) != "step":
+        asked = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Call)
+                 and last(key(n.func)) in ("parameters", "named_parameters")]  # fmt: skip
+        trained = receiver(asked[0]) if asked else None
+    found = program.bindings(trained) if isinstance(trained, ast.Name) else []
+    ahead = [b for b in found if b.how == "assign" and not inside(program, b.node, loop)]
+    same = len(found) == len(ahead) == 1 and program.scope(ahead[0].node) is program.scope(loop)
+    return ahead[0].node if same and made(view, trained) is not None else None
 
 
 @rule("predictions-in-another-order", "S1", "eval-harness-drift", "shuffle",
@@ -162,29 +206,22 @@ def predictions_in_another_order(view: View) -> Iterator[Fault]:
         ):
             continue
         data = key(built.args[0])
-        filled = {key(n.target) for n in program.within(loop) if isinstance(n, ast.AugAssign)} | {
+        filled = {"", *(key(n.target) for n in program.within(loop) if isinstance(n, ast.AugAssign))} | {
             key(receiver(n))
             for n in program.within(loop, ast.Call)
             if last(program.path(n.func)) in ("append", "extend")
         }
-        for call in program.each(ast.Call):
-            if (
-                not isinstance(call, ast.Call)
-                or len(call.args) != 2
-                or call.lineno < loop.lineno
-                or program.scope(call) is not program.scope(loop)
-            ):
+        labels = re.compile(rf"{re.escape(data)}(\.(labels?|targets?|y)|\['(labels?|targets?|y)'\])")
+        for call in program.each(ast.Call) if data and len(filled) > 1 else ():
+            sides = [*call.args, *(k.value for k in call.keywords)]
+            here = program.scope(call) is program.scope(loop)
+            if not 2 <= len(sides) <= 6 or (here and call.lineno < loop.lineno):
                 continue
-            sides = [key(a) for a in call.args]
-            ordered = [
-                s
-                for s in sides
-                if data
-                and re.fullmatch(
-                    rf"{re.escape(data)}\.(labels?|targets?|y)|{re.escape(data)}\['(labels?|targets?|y)'\]", s
-                )
-            ]
-            if ordered and any(s in filled - {""} for s in sides):
+            names = [{(program.scope(n), key(n)) for n in program.traced(s, 4) if key(n)} for s in sides]
+            ordered = [n for n in names if any(labels.fullmatch(k) for _, k in n)]
+            scope = program.scope(loop)
+            others = [n for n in names if n not in ordered and any(s is scope and k in filled - {""} for s, k in n)]
+            if ordered and others:
                 yield Fault(built, "predictions of a shuffled loader are compared with labels in order",
                             "打乱顺序的加载器给出的预测，与按原顺序的标签比较", beside=(call,))  # fmt: skip
                 break

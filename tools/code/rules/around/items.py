@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ..look import source
-from ..meaning.ways import class_methods, given
+from ..meaning.ways import SHAPES, class_methods, given
 from ..rule import Fault, View, rule
 
 
@@ -54,7 +54,9 @@ def item_changed_in_place(view: View) -> Iterator[Fault]:
     Why: an array's item is a view: noise and scale add up with every epoch.
     """
     program = view.program
-    for function, methods in datasets(view):
+    for function, methods in (
+        pair for get, own in datasets(view) for pair in ((get, own), *_helpers(program, get, own))
+    ):
         for node in program.within(function):
             name = ""
             if isinstance(node, ast.AugAssign):
@@ -81,9 +83,26 @@ def item_changed_in_place(view: View) -> Iterator[Fault]:
                 break
 
 
+def _called(program: Program, function: ast.AST, methods: dict) -> Iterator[tuple[ast.FunctionDef, dict]]:
+    """(method, all methods) of the methods that a method calls."""
+    names = {last(key(n.func)) for n in program.within(function, ast.Call) if key(receiver(n)) == "self"}
+    yield from ((methods[name], methods) for name in sorted(names & methods.keys()))
+
+
+def _helpers(program: Program, function: ast.AST, methods: dict) -> Iterator[tuple[ast.FunctionDef, dict]]:
+    """(method, all methods) of the methods that a method hands values to."""
+    names = {n.func.attr for n in program.within(function, ast.Call)
+             if isinstance(n.func, ast.Attribute) and key(n.func.value) == "self" and n.args}  # fmt: skip
+    yield from ((methods[name], methods) for name in sorted(names & methods.keys()))
+
+
 def _first(program: Program, function: ast.AST, name: str) -> ast.expr | None:
-    """What a name is made of, where it is made once."""
-    values = [b for b in program.bound.get(function, {}).get(name, ()) if b.how == "assign"]
+    """What a name is made of, where it is made once; a parameter, where what is given to it is."""
+    found = [b for b in program.bound.get(function, {}).get(name, ()) if b.how != "augment"]
+    values = [b for b in found if b.how == "assign"]
+    handed = program.given(found[0], name) if len(found) == 1 and found[0].how == "parameter" else None
+    if isinstance(handed, ast.Name):
+        values = [b for b in program.bindings(handed) if b.how == "assign"]
     return values[0].value if len(values) == 1 else None
 
 
@@ -178,7 +197,7 @@ def sampler_weighted_by_class(view: View) -> Iterator[Fault]:
         value = program.origin(weights)
         text = program.code(value, 300)
         named = re.search(r"(^|_)class_?(weights?|w)$|weights?_per_class|cls_weights?", last(key(weights)))
-        counted = (
+        counted = _by_class(program, value) or (
             isinstance(value, ast.BinOp)
             and isinstance(value.op, ast.Div)
             and any(
@@ -186,11 +205,24 @@ def sampler_weighted_by_class(view: View) -> Iterator[Fault]:
                 for n in program.traced(value, 3)
             )
         )
+        if isinstance(value, ast.ListComp) and counted:
+            text = ""
         if (named or counted) and not re.search(
             r"\[\s{0,4}(labels?|targets?|y|t|i|l|c)\b|for \w+ in|gather|index_select", text
         ):
             yield Fault(call, "the sampler takes a weight for each item and is given one for each class",
                         "采样器需要每个样本一个权重，这里给的是每个类别一个")  # fmt: skip
+
+
+def _by_class(program: Program, value: ast.expr) -> bool:
+    """Whether a list has one weight for each class that was counted: `[1 / counts[c] for c in sorted(counts)]`."""
+    if not isinstance(value, ast.ListComp) or not isinstance(value.elt, ast.BinOp) or len(value.generators) != 1:
+        return False
+    over: ast.expr | None = value.generators[0].iter
+    while isinstance(over, ast.Call) and last(key(over.func)) in ("sorted", "list", "values", "items", "keys"):
+        over = over.args[0] if over.args else receiver(over)
+    made = program.origin(over) if over is not None and key(over) else None
+    return isinstance(made, ast.Call) and last(program.path(made.func)) in ("Counter", "bincount", "value_counts")
 
 
 @rule("scaled-twice", "S2", "loss-stagnation", "255",
@@ -214,11 +246,14 @@ def scaled_twice(view: View) -> Iterator[Fault]:
         "from_numpy", "PILToTensor", "read_image", "decode_"
     ):
         return
+    behind = _behind_to_tensor(program)
     for node in program.each(ast.BinOp, ast.AugAssign):
         value = node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None
         if value is None or not isinstance(node.op, ast.Div) or program.const(value) not in (255, 255.0):  # pyright: ignore[reportAttributeAccessIssue]
             continue
         side = node.left if isinstance(node, ast.BinOp) else node.target  # pyright: ignore[reportAttributeAccessIssue]
+        while isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) and side.func.attr in SHAPES:
+            side = side.func.value
         lambdas = [a for a in program.up(node) if isinstance(a, ast.Lambda)]
         compose = any(
             isinstance(a, ast.Call)
@@ -239,8 +274,25 @@ def scaled_twice(view: View) -> Iterator[Fault]:
             if key(side)
             else False
         )
-        if (lambdas and compose) or looped:
+        scope = program.scope(node)
+        owner = program.parent.get(scope)
+        step = owner.name if isinstance(owner, ast.ClassDef) else getattr(scope, "name", "")
+        if (lambdas and compose) or looped or step in behind:
             yield Fault(node, "`ToTensor` has divided by 255 already", "`ToTensor` 已经除以 255")
+
+
+def _behind_to_tensor(program: Program) -> set[str]:
+    """The functions and classes of the steps that stand behind `ToTensor` in a chain of transforms."""
+    out: set[str] = set()
+    for call in program.find("Compose"):
+        steps = program.origin(call.args[0]) if call.args else None
+        behind = False
+        for step in steps.elts if isinstance(steps, ast.List) else ():
+            named = step.func if isinstance(step, ast.Call) else step
+            if behind:
+                out |= {key(a) for a in (named, *getattr(step, "args", ())) if isinstance(a, ast.Name)}
+            behind = behind or last(key(named)) == "ToTensor"
+    return out & (program.functions.keys() | program.classes.keys())
 
 
 @rule("handle-opened-before-workers", "S2", "dataloader-bottleneck", "h5py lmdb sqlite3 ZipFile",
@@ -277,7 +329,8 @@ def handle_opened_before_workers(view: View) -> Iterator[Fault]:
         return
     for function, methods in datasets(view):
         init = methods.get("__init__")
-        for node in ast.walk(init) if init is not None else ():
+        begun = [init, *(f for f, _ in _called(program, init, methods))] if init is not None else []
+        for node in (n for f in begun for n in program.within(f, ast.Assign)):
             name = key(node.targets[0]) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) else ""
             opened = name and re.search(
                 r"^(h5py\.File|lmdb\.open|sqlite3\.connect|zipfile\.ZipFile|tarfile\.open)$",

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from ....patterns import bounded
 from ...patch import instead
-from ...program import Program, argument, key, last, receiver
+from ...program import Binding, Program, argument, key, last, receiver
+from ...roles import KEEPS
 from ..look import source
 from ..meaning.ways import constructor, given, made, whole
 from ..rule import Fault, View, rule
@@ -53,7 +54,7 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
     for scoped in program.bound.values():
         for name, bindings in scoped.items():
             for binding in bindings:
-                value = binding.value
+                value = _shallow(program, binding.value)
                 live = (
                     binding.how == "assign"
                     and binding.part is None
@@ -64,9 +65,9 @@ def best_weights_not_copied(view: View) -> Iterator[Fault]:
                     r"best|backup|saved|snapshot|initial|init_state|original|start", name, re.I
                 ) or _if_better(program, binding.node)
                 if live and kept and isinstance(value, ast.Call) and _model(view, value) and (
-                    _restored(program, name, value) or _kept_for_later(program, name, binding.node)):  # fmt: skip
+                    _restored(program, name, binding) or _kept_for_later(program, name, binding.node)):  # fmt: skip
                     yield Fault(value, f"`{name}` refers to the live weights, which go on training", f"`{name}` 指向仍在训练的权重，而不是副本",
-                                (instead(value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
+                                (instead(binding.value or value, f"{{k: v.clone() for k, v in {source(program, value)}.items()}}"),))  # fmt: skip
 
 
 def _written_beside(view: View) -> Iterator[Fault]:
@@ -102,13 +103,21 @@ def _model(view: View, call: ast.Call) -> bool:
     return on is not None and view.roles.of(on) not in ("optimizer", "scheduler", "scaler", "loader", "sampler")
 
 
-def _restored(program: Program, name: str, value: ast.Call) -> bool:
+def _shallow(program: Program, value: ast.expr | None) -> ast.expr | None:
+    """What a new dictionary of the same tensors is made of: `x.copy()`, `dict(x)`, `copy.copy(x)`."""
+    if isinstance(value, ast.Call) and program.path(value.func) in ("dict", "copy.copy", "collections.OrderedDict"):
+        return value.args[0] if len(value.args) == 1 and not value.keywords else value
+    copied = isinstance(value, ast.Call) and not value.args and last(program.path(value.func)) == "copy"
+    return receiver(value) if copied and isinstance(value, ast.Call) else value
+
+
+def _restored(program: Program, name: str, kept: Binding) -> bool:
     """Whether weights are loaded from the name again, and it is set in a loop or before one."""
     for call in program.find("load_state_dict"):
         field = program.binding(call.args[0]) if call.args else None
-        if call.args and (key(call.args[0]) == name or (field is not None and field.value is value)):
+        if call.args and (key(call.args[0]) == name or (field is not None and field.value is kept.value)):
             return not re.search(
-                rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, value)
+                rf"{re.escape(name)}\s{{0,4}}=\s{{0,4}}[^\n]{{0,40}}(deepcopy|clone)", whole(program, kept.node)
             )
     return False
 
@@ -199,7 +208,7 @@ def _listed(program: Program, expr: ast.expr) -> bool:
             continue
         words = " ".join(
             str(n.value)
-            for a in (expr, *node.args)
+            for a in (expr, program.origin(expr), *node.args)
             for n in ast.walk(a)
             if isinstance(n, ast.Constant) and isinstance(n.value, str)
         )
@@ -250,16 +259,19 @@ def wrapped_weights_not_matched(view: View) -> Iterator[Fault]:
     ):
         return
     saved = [c for c in program.find("state_dict") if last(constructor(view, receiver(c))) in (*WRAPPERS, "compile")]
+    inner = [m.args[0] for c in saved if (m := made(view, receiver(c))) is not None and m.args]
+    kinds = {constructor(view, i) for i in inner} - {""}
     for call in program.find("load_state_dict") if saved else ():
         loose = given(view, call, "strict")[1] is False or (len(call.args) > 1 and program.const(call.args[1]) is False)
         built = made(view, receiver(call))
-        bare = built is not None and last(program.path(built.func)) not in WRAPPERS and view.roles.of(built) == "model"
+        bare = built is not None and last(program.path(built.func)) not in WRAPPERS and (
+            view.roles.of(built) == "model" or program.path(built.func) in kinds)  # fmt: skip
         if loose and bare and program.scope(call) is not program.scope(saved[0]):
             yield Fault(call, "names of wrapped weights match none of a bare model, and `strict=False` says nothing",
                         "包装模型的权重名与裸模型全不匹配，`strict=False` 又不报错", beside=(saved[0],))  # fmt: skip
 
 
-@rule("mismatches-unread", "S3", "checkpoint-load-failure", "strict",
+@rule("mismatches-unread", "S3", "checkpoint-load-failure", "load_state_dict",
       bad="""
       import torch
       model.load_state_dict(torch.load(path), strict=False)
@@ -276,16 +288,27 @@ def mismatches_unread(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("load_state_dict"):
-        loose = given(view, call, "strict")[1] is False
+        loose = given(view, call, "strict")[1] is False or (len(call.args) > 1 and program.const(call.args[1]) is False)
         if (
             loose
-            and isinstance(program.parent.get(call), ast.Expr)
+            and _unread(program, call)
             and not re.search(r"lora|adapter|peft|ema|missing_keys", program.text, re.I)
         ):
             wrapped = re.search(r"(\b|_)ddp(\b|_)|DistributedDataParallel", program.text, re.I) and not view.distributed
             bare = wrapped and not re.search(r"[\"']module|consume_prefix|removeprefix", program.text)
             yield Fault(call, "nobody reads which weights did not match", "没有人检查哪些权重没有匹配",
                         severity="S2" if bare else "")  # fmt: skip
+
+
+def _unread(program: Program, call: ast.Call) -> bool:
+    """Whether nothing reads what a call gives back: it is given to no name, or to names that nothing asks for."""
+    above = program.parent.get(call)
+    if not isinstance(above, ast.Assign):
+        return isinstance(above, ast.Expr)
+    names = {n.id for t in above.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    plain = all(isinstance(n, (ast.Name, ast.Tuple, ast.Store)) for t in above.targets for n in ast.walk(t))
+    asked = (n for n in program.within(program.scope(call), ast.Name) if n.id in names)
+    return plain and not any(isinstance(n.ctx, ast.Load) for n in asked)
 
 
 @rule("copy-is-the-original", "S1", "silent-degradation", "ema target teacher",
@@ -318,17 +341,20 @@ def copy_is_the_original(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.Assign):
-        if not isinstance(node.value, (ast.Name, ast.Attribute)):
+        named = node.value
+        while isinstance(named, ast.Call) and isinstance(named.func, ast.Attribute) and named.func.attr in KEEPS:
+            named = named.func.value  # of a module these give back the module itself
+        if not isinstance(named, (ast.Name, ast.Attribute)):
             continue
-        name, value = key(node.targets[0]), key(node.value)
+        name, value = key(node.targets[0]), key(named)
         wanted = re.search(
             r"(^|_|\.)(ema|ema_model|target_net|target_network|target_model|q_target|target_q|target_critic|target_actor|teacher|teacher_model|shadow|swa_model)$",
             name,
         )
         alike = re.search(r"ema|target|teacher|shadow|copy|swa|avg", last(value), re.I)
-        plain = view.roles.of(node.value) == "model" and isinstance(made(view, node.value), ast.Call)
+        plain = view.roles.of(named) == "model" and isinstance(made(view, named), ast.Call)
         if wanted and not alike and plain and name != value and not program.guards(node):
             others = [b for b in program.bindings(node.targets[0]) if b.node is not node]
             if not others:
                 yield Fault(node, f"`{name}` is another name of `{value}`, not a copy", f"`{name}` 只是 `{value}` 的另一个名字，不是副本",
-                            (instead(node.value, f"copy.deepcopy({value})"),) if re.search(r"^import copy", program.text, re.M) else ())  # fmt: skip
+                            (instead(named, f"copy.deepcopy({value})"),) if re.search(r"^import copy", program.text, re.M) else ())  # fmt: skip

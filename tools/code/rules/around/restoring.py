@@ -338,7 +338,7 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
             and isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str)}  # fmt: skip
     saved = [c for c in program.find("load_state", "load_checkpoint", "load_state_dict")]
     within = read & {"step", "global_step", "iter", "batch", "batch_idx", "update", "micro_step"}
-    if not saved or not within:
+    if not saved or not (within or "//" in program.text):
         return
     for training in view.trainings:
         if (counter := _counter(view, training, within)) is not None:
@@ -351,9 +351,19 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
         begun = ranged and not isinstance(call.args[0], ast.Constant) and call.args[0]  # type: ignore[union-attr]
         compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE))
                        for i in ast.walk(training.node) if isinstance(i, ast.If) for n in ast.walk(i.test))  # fmt: skip
-        if "epoch" in read and begun and isinstance(training.node, ast.For) and not compared:
+        split = isinstance(begun, ast.expr) and _whole_epochs(view, begun, training)
+        if (("epoch" in read and within) or split) and begun and isinstance(training.node, ast.For) and not compared:
             yield Fault(training.node, "after a resume the epoch begins anew: its first batches are trained on twice",
                         "恢复后该 epoch 从头开始：前面的批次会训练两遍", beside=(saved[0],))  # fmt: skip
+
+
+def _whole_epochs(view: View, start: ast.expr, training: Training) -> bool:
+    """Whether a run begins at the epoch in which a step lies: `step // len(loader)`."""
+    values = [b.value for b in view.program.bindings(start)] if key(start) else [start]
+    shares = [v for v in values if isinstance(v, ast.BinOp) and isinstance(v.op, ast.FloorDiv)]
+    over = {key(n) for n in ast.walk(training.node.iter)} - {""} if isinstance(training.node, ast.For) else set()
+    return any(isinstance(n, ast.Call) and key(n.func) == "len" and n.args and key(n.args[0]) in over
+               for v in shares for n in ast.walk(v.right))  # fmt: skip
 
 
 def _over_loader(view: View, training: Training) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...checkpoints import asked_for, asked_for_in, held, saves
-from ...flow import made_of
+from ...flow import fields, made_of
 from ...program import Program, key, last, receiver
 from ..look import EPOCH
 from ..rule import Fault, View, rule
@@ -52,7 +52,6 @@ def epoch_trained_again(view: View) -> Iterator[Fault]:
             not name
             or program.path(call.func) != "range"  # pyright: ignore[reportAttributeAccessIssue]
             or len(call.args) < 2  # pyright: ignore[reportAttributeAccessIssue]
-            or ("epoch" not in name and name != "ep")
         ):
             continue
         saved = [
@@ -108,11 +107,13 @@ def _never_asked(view: View) -> Iterator[Fault]:
     )
     if not kept or any(re.search(r"epoch|^ep$|step|iter", f) for f in asked_for(program)):
         return
+    counted = {key(v) for s in kept for f, v in s.fields.items() if re.search(r"epoch|^ep$", f)} - {""}
     for training in view.trainings:
         for loop in training.outer:
             over = loop.iter if isinstance(loop, ast.For) else None
+            name = key(loop.target) if isinstance(loop, ast.For) else ""
             plain = isinstance(over, ast.Call) and program.path(over.func) in ("range", "trange", "tqdm.trange")
-            if plain and isinstance(over, ast.Call) and len(over.args) == 1 and EPOCH.search(key(loop.target)):  # type: ignore[attr-defined]
+            if plain and isinstance(over, ast.Call) and len(over.args) == 1 and (EPOCH.search(name) or name in counted):
                 yield Fault(loop, "the epoch is saved and never read again: a run that goes on begins with the first",
                             "保存了 epoch 却从不读回：恢复后又从第一个 epoch 开始", beside=(loads[0],))  # fmt: skip
                 return
@@ -181,37 +182,54 @@ def saved_part_has_another_name(view: View) -> Iterator[Fault]:
         if program.path(call.func) != "torch.save" or len(call.args) < 2:
             continue
         value = program.origin(call.args[0])
-        if not isinstance(value, ast.Dict) or any(not isinstance(k, ast.Constant) for k in value.keys):
+        parts = fields(program, value)
+        if not parts or len(parts) != len(value.keys if isinstance(value, ast.Dict) else value.keywords):  # type: ignore[attr-defined]
             return
-        name = key(call.args[0])
-        if name and re.search(rf"{re.escape(name)}\[|{re.escape(name)}\.update", program.text):
+        if key(call.args[0]) and _put_more(program, call, key(call.args[0])):
             return
-        saved |= {str(k.value) for k in value.keys if isinstance(k, ast.Constant)}
+        saved |= parts.keys()
         paths.add(program.code(program.origin(call.args[1])))
+    asked = _asked_of_files(program) if saved else {}
+    for made, nodes in asked.items():
+        names = {str(n.slice.value) for n in nodes}  # type: ignore[attr-defined]
+        same = program.code(program.origin(made.args[0])) in paths
+        own = len(names & saved) > 1 and names & saved & COUNTERS
+        for node in nodes:
+            name = node.slice.value  # type: ignore[attr-defined]
+            above = program.parent.get(node)
+            restored = isinstance(above, ast.Call) and last(program.path(above.func)) == "load_state_dict"
+            if name in saved or not (same or (own and restored)):
+                continue
+            tried = (
+                any(isinstance(a, ast.Try) for a in program.up(node))
+                or f"{name!r} in" in program.text
+                or f'"{name}" in' in program.text
+            )
+            if not tried:
+                yield Fault(node, f"nothing is saved as `{name}`",
+                            f"检查点里没有保存 `{name}`")  # fmt: skip
+
+
+COUNTERS = {"epoch", "step", "global_step", "iteration", "iter", "iter_num", "update"}
+
+
+def _put_more(program: Program, call: ast.Call, name: str) -> bool:
+    """Whether more is put into a state where it is saved: `state["k"] = v`, `state.update(...)`."""
+    scope = program.scope(call)
+    stores = (n for n in program.within(scope, ast.Subscript) if isinstance(n.ctx, ast.Store))
+    calls = (c for c in program.find("update", "setdefault") if program.scope(c) is scope)
+    return any(key(n.value) == name for n in stores) or any(key(receiver(c)) == name for c in calls)
+
+
+def _asked_of_files(program: Program) -> dict[ast.Call, list[ast.Subscript]]:
+    """`torch.load` -> where a name is asked of what it reads."""
+    out: dict[ast.Call, list[ast.Subscript]] = {}
     for node in program.each(ast.Subscript):
-        if (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.ctx, ast.Load)
-            and isinstance(node.slice, ast.Constant)
-            and isinstance(node.slice.value, str)
-        ):
-            made = program.origin(node.value)
-            if (
-                saved
-                and isinstance(made, ast.Call)
-                and program.path(made.func) == "torch.load"
-                and made.args
-                and program.code(program.origin(made.args[0])) in paths
-                and node.slice.value not in saved
-            ):
-                tried = (
-                    any(isinstance(a, ast.Try) for a in program.up(node))
-                    or f"{node.slice.value!r} in" in program.text
-                    or f'"{node.slice.value}" in' in program.text
-                )
-                if not tried:
-                    yield Fault(node, f"nothing is saved as `{node.slice.value}`",
-                                f"检查点里没有保存 `{node.slice.value}`")  # fmt: skip
+        named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        made = program.origin(node.value) if named and isinstance(node.ctx, ast.Load) else None
+        if isinstance(made, ast.Call) and program.path(made.func) == "torch.load" and made.args:
+            out.setdefault(made, []).append(node)
+    return out
 
 
 def _part_of_another(view: View) -> Iterator[Fault]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from ....patterns import bounded
 from ...program import Program, argument, key, last, receiver
-from ..meaning.ways import constructor, peeled, whole
+from ..meaning.ways import constructor, whole
 from ..rule import Fault, View, rule
 
 SUPERVISED = re.compile(
@@ -79,11 +78,29 @@ def fitted_before_split(view: View) -> Iterator[Fault]:
     """
     for call in view.program.find("train_test_split", "cross_val_score", "cross_validate", "cross_val_predict"):
         for value in (*call.args[:3], *(k.value for k in call.keywords if k.arg in ("X", "y"))):
-            found = _learned(view, value)
+            found = _learned(view, value) or _fitted_by_name(view, value, call)
             if found is not None and not _within(view.program, found[0], call):
                 yield Fault(found[0], f"`{found[1]}` is fitted to all rows before the test part is split off",
                             f"`{found[1]}` 在划分测试集之前就拟合了全部数据", severity="S1" if SUPERVISED.search(found[1]) else "", beside=(call,))  # fmt: skip
                 return
+
+
+def _fitted_by_name(view: View, value: ast.expr, split: ast.Call) -> tuple[ast.AST, str] | None:
+    """The `fit` of what later transforms the parts, to the very rows that are split, before they are."""
+    program, rows = view.program, program_binding(view, value)
+    for call in program.find("fit") if rows is not None else ():
+        before = program.scope(call) is program.scope(split) and call.lineno < split.lineno and call.args
+        if not before or program_binding(view, call.args[0]) is not rows or not (name := _fits(view, call)):
+            continue
+        later = (c for c in program.find("transform") if key(receiver(c)) == key(receiver(call)) != "")
+        if any(c.lineno > split.lineno for c in later):
+            return call, name
+    return None
+
+
+def program_binding(view: View, expr: ast.expr) -> object:
+    """What gives a plain name its value here."""
+    return view.program.binding(expr) if isinstance(expr, ast.Name) else None
 
 
 def _within(program: Program, node: ast.AST, call: ast.Call) -> bool:
@@ -197,7 +214,7 @@ def split_by_row_of_groups(view: View) -> Iterator[Fault]:
         name = key(frame) if frame is not None else ""
         if not name or isinstance(frame, ast.Subscript):
             continue
-        for node in program.nodes:
+        for node in program.each(ast.Attribute, ast.Subscript):
             column = (
                 node.attr
                 if isinstance(node, ast.Attribute)
@@ -205,10 +222,27 @@ def split_by_row_of_groups(view: View) -> Iterator[Fault]:
                 if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
                 else None
             )
-            if isinstance(column, str) and GROUPS.search(column) and key(node.value) == name:  # pyright: ignore[reportAttributeAccessIssue]
+            if isinstance(column, str) and GROUPS.search(column) and name in (
+                key(node.value), _gone_through(program, node.value)):  # fmt: skip  # pyright: ignore[reportAttributeAccessIssue]
                 yield Fault(call, f"rows are split at random though they belong together by `{column}`",
                             f"按行随机划分，但数据按 `{column}` 成组", beside=(node,))  # fmt: skip
                 return
+
+
+def _gone_through(program: Program, expr: ast.expr) -> str:
+    """The rows of which a name is one: `for row in rows`, in a loop or a comprehension."""
+    if not isinstance(expr, ast.Name):
+        return ""
+    found = program.bindings(expr)
+    if len(found) == 1 and found[0].how == "for" and found[0].value is not None:
+        over = found[0].value
+        counted = isinstance(over, ast.Call) and key(over.func) == "enumerate" and over.args
+        return key(over.args[0]) if counted else key(over)  # type: ignore[attr-defined]
+    for above in program.up(expr):
+        for part in getattr(above, "generators", ()):
+            if key(part.target) == expr.id:
+                return key(part.iter)
+    return ""
 
 
 @rule("splits-share-a-dataset", "S1", "eval-harness-drift", "random_split Subset",
@@ -249,7 +283,7 @@ def splits_share_a_dataset(view: View) -> Iterator[Fault]:
                             f"`{key(inner)}` 由划分出的各部分共用", beside=(part.value,))  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]  # fmt: skip
 
 
-@rule("split-differs-between-ranks", "S1", "eval-leakage", "random_split train_test_split",
+@rule("split-differs-between-ranks", "S1", "eval-leakage", "random_split train_test_split permutation randperm",
       bad="""
       torch.distributed.init_process_group("nccl")
       train_set, val_set = random_split(dataset, [0.9, 0.1])
@@ -266,93 +300,36 @@ def split_differs_between_ranks(view: View) -> Iterator[Fault]:
     Why: what is validation on one rank is trained on by another.
     """
     program = view.program
-    seeds = [
-        c
-        for c in program.find("manual_seed", "set_seed", "seed_everything", "seed", "RandomState", "default_rng")
-        if c.args
-    ]
-    if not view.distributed or any(not re.search("rank", program.code(c.args[0]), re.I) for c in seeds):
+    seeds = [c for c in program.find("manual_seed", "set_seed", "seed_everything", "seed") if c.args
+             and last(program.path(getattr(receiver(c), "func", None) or c.func)) != "Generator"]  # fmt: skip
+    accelerated = bool(view.roles.named("accelerator"))
+    if not (view.distributed or accelerated) or any(
+        not re.search("rank", program.code(c.args[0]), re.I) for c in seeds
+    ):
         return
     for call in program.find("random_split", "train_test_split"):
         told = any(k.arg in ("generator", "random_state", "seed", None) or (k.arg == "shuffle") for k in call.keywords)
-        if not told and len(call.args) < 3 and call.args:
-            yield Fault(call, "every rank splits the data with its own random numbers", "每个 rank 各自随机划分数据")
+        if not told and len(call.args) < 3 and (call.args or isinstance(call.func, ast.Attribute)):
+            yield Fault(call, "every rank splits the data with its own random numbers", "每个 rank 各自随机划分数据",
+                        severity="" if view.distributed else "S2")  # fmt: skip
+    for call in program.find("permutation", "randperm"):
+        own = program.path(call.func) in ("numpy.random.permutation", "np.random.permutation", "torch.randperm")
+        if own and not any(k.arg == "generator" for k in call.keywords) and _cut_in_two(program, call):
+            yield Fault(call, "every rank splits the data with its own random numbers", "每个 rank 各自随机划分数据",
+                        severity="" if view.distributed else "S2")  # fmt: skip
 
 
-@rule("pairs-torn-apart", "S1", "noisy-data-mixture", "shuffle permutation randperm",
-      bad="""
-      import torch
-      np.random.shuffle(inputs)
-      np.random.shuffle(labels)
-      """,
-      good="""
-      import torch
-      order = np.random.permutation(len(inputs))
-      inputs, labels = inputs[order], labels[order]
-      """)  # fmt: skip
-def pairs_torn_apart(view: View) -> Iterator[Fault]:
-    """Inputs and labels are shuffled one after the other, each in its own order.
-
-    Why: labels no longer belong to their inputs.
-    """
-    program = view.program
-    calls = sorted(
-        (
-            c
-            for c in program.find("shuffle")
-            if program.path(c.func) in ("numpy.random.shuffle", "np.random.shuffle", "random.shuffle") and c.args
-        ),
-        key=lambda c: c.lineno,
-    )
-    for one, two in pairwise(calls):
-        names = [last(key(c.args[0])) for c in (one, two)]
-        same = program.parent.get(program.statement(one)) is program.parent.get(program.statement(two))
-        between = "\n".join(program.parsed.lines[one.lineno : two.lineno])
-        paired = (
-            any(re.search(r"(^|_)(y|labels?|targets?|answers?|masks?)(_|$)", n, re.I) for n in names)
-            and len(set(names)) == 2
-        )
-        if same and paired and two.lineno - one.lineno < 8 and not re.search(r"seed|set_state|setstate", between):
-            yield Fault(two, f"`{names[0]}` and `{names[1]}` are shuffled apart",
-                        f"`{names[0]}` 与 `{names[1]}` 各自打乱", beside=(one,))  # fmt: skip
+def _cut_in_two(program: Program, call: ast.Call) -> bool:
+    """Whether the first and the rest of what a call gives are taken apart: `order[:n]` and `order[n:]`."""
+    statement = program.statement(call)
+    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
+    cuts = [n.slice for n in program.within(program.scope(call), ast.Subscript)
+            if name and key(n.value) == name and isinstance(n.slice, ast.Slice) and n.slice.step is None]  # fmt: skip
+    first = {program.code(c.upper) for c in cuts if c.lower is None and c.upper is not None}
+    return any(c.upper is None and c.lower is not None and program.code(c.lower) in first for c in cuts)
 
 
-@rule("paired-in-listing-order", "S2", "noisy-data-mixture", "glob listdir iterdir",
-      bad="""
-      import torch
-      images = glob.glob(root + "/images/*.png")
-      masks = glob.glob(root + "/masks/*.png")
-      pairs = list(zip(images, masks))
-      """,
-      good="""
-      import torch
-      images = sorted(glob.glob(root + "/images/*.png"))
-      masks = sorted(glob.glob(root + "/masks/*.png"))
-      pairs = list(zip(images, masks))
-      """)  # fmt: skip
-def paired_in_listing_order(view: View) -> Iterator[Fault]:
-    """Files of two folders are paired in the order in which the system lists them.
-
-    Why: that order is any: an image gets the mask of another.
-    """
-    program = view.program
-    for call in program.find("zip"):
-        listed = [v for a in call.args if (v := _listing(view, a)) is not None]
-        if len(listed) >= 2 and len(listed) == len(call.args):
-            yield Fault(call, "files of two folders are paired in any order",
-                        "两个目录的文件按任意次序配对", beside=tuple(listed))  # fmt: skip
-
-
-def _listing(view: View, expr: ast.expr) -> ast.Call | None:
-    program = view.program
-    value = peeled(view, expr, frozenset(("list",)))
-    if any(last(program.path(c.func)) == "sort" and key(receiver(c)) == key(expr) != "" for c in program.find("sort")):
-        return None
-    wanted = isinstance(value, ast.Call) and last(program.path(value.func)) in ("glob", "listdir", "iterdir", "rglob")
-    return value if wanted and isinstance(value, ast.Call) else None
-
-
-@rule("rows-of-time-shuffled", "S2", "eval-leakage", "train_test_split",
+@rule("rows-of-time-shuffled", "S2", "eval-leakage", "train_test_split random_split",
       bad="""
       import torch
       frame = pd.read_csv(path).sort_values("timestamp")
@@ -369,17 +346,23 @@ def rows_of_time_shuffled(view: View) -> Iterator[Fault]:
     Why: what comes after a test row is trained on: the score is of looking back, not ahead.
     """
     program = view.program
-    for call in program.find("train_test_split"):
+    for call in program.find("train_test_split", "random_split"):
         if (
             not call.args
             or any(k.arg in ("shuffle", None) for k in call.keywords)
             or argument(call, "stratify") is not None
         ):
             continue
-        for value in call.args[:2]:
+        for value in call.args[:2] if last(program.path(call.func)) == "train_test_split" else call.args[:1]:
             for node in program.traced(value, 4):
-                windows = isinstance(node, ast.Call) and last(program.path(node.func)) == "sort_values"
-                by = program.code(node) if windows else ""
+                name = last(program.path(node.func)) if isinstance(node, ast.Call) else ""
+                windows = name in ("sort_values", "sort_index")
+                indexed = (
+                    [argument(n, "index_col") for n in program.traced(node, 2) if isinstance(n, ast.Call)]
+                    if name == "sort_index"
+                    else [node]
+                )
+                by = " ".join(program.code(n) for n in indexed if n is not None)
                 if windows and re.search(r"['\"](date|time|timestamp|datetime|day|month|year|ts)['\"]", by):
                     yield Fault(call, "rows in the order of time are split at random",
                                 "按时间排序的数据被随机划分", beside=(node,))  # fmt: skip

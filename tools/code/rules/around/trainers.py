@@ -184,7 +184,8 @@ def training_step_without_loss(view: View) -> Iterator[Fault]:
         ):
             continue
         ends = returns(function)
-        computes = re.search(r"(^|\W)loss\w{0,20}\s{0,4}=(?!=)", text)
+        computes = re.search(r"(^|\W)loss\w{0,20}\s{0,4}=(?!=)", text) or any(
+            isinstance(n.value, ast.Call) and _is_loss(view, n.value) for n in program.within(function, ast.Assign))  # fmt: skip
         if not ends and computes and "backward" not in methods and "optimizer_step" not in methods:
             yield Fault(function, "the training step returns no loss: no update is made",
                         "training_step 没有返回 loss：不会更新")  # fmt: skip
@@ -200,6 +201,12 @@ def training_step_without_loss(view: View) -> Iterator[Fault]:
                 if isinstance(origin, ast.Call) and last(program.path(origin.func)) in ("item", "detach", "tolist"):
                     yield Fault(origin, "the loss that the training step returns is cut from the graph",
                                 "training_step 返回的 loss 已脱离计算图", beside=(value,))  # fmt: skip
+
+
+def _is_loss(view: View, call: ast.Call) -> bool:
+    """Whether a call is one of a loss function, as its name or its make tells."""
+    name = last(view.program.path(call.func))
+    return bool(re.search(r"cross_entropy|_loss$|^loss_?", name)) or view.roles.of(call.func) == "criterion"
 
 
 @rule("evaluation-never-asked-for", "S3", "eval-metrics-empty", "eval_dataset",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import Program, argument, key, last, receiver
+from ...program import Program, argument, key, last, passed, receiver
 from ..look import model_call, source
 from ..rule import Fault, View, rule
 from .ways import constructor, whole
@@ -53,9 +53,9 @@ def count_divided_by_batches(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for node in program.each(ast.BinOp):
-        if not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
+        call = program.origin(node.right, inside=False) if isinstance(node.op, ast.Div) and key(node.left) else None
+        if not isinstance(call, ast.Call):
             continue
-        call = node.right
         if program.path(call.func) != "len" or len(call.args) != 1 or view.roles.of(call.args[0]) != "loader":
             continue
         name = node.left
@@ -66,7 +66,7 @@ def count_divided_by_batches(view: View) -> Iterator[Fault]:
         one = re.search(r"batch_size\s{0,4}=\s{0,4}1\b", program.text)
         if sums and len(sums) == len(added) and not again and not one:
             yield Fault(node, f"`{key(name)}` counts items and is divided by the number of batches", f"`{key(name)}` 按样本计数，却除以批次数",
-                        (instead(call.args[0], f"{source(program, call.args[0])}.dataset"),) if constructor(view, call.args[0]).endswith("DataLoader") else (), beside=(sums[0].node,))  # fmt: skip
+                        (instead(call.args[0], f"{source(program, call.args[0])}.dataset"),) if call is node.right and constructor(view, call.args[0]).endswith("DataLoader") else (), beside=(sums[0].node,))  # fmt: skip
 
 
 def _counted(program: Program, value: ast.expr) -> bool:
@@ -74,7 +74,7 @@ def _counted(program: Program, value: ast.expr) -> bool:
     names = [last(program.path(n.func)) for n in ast.walk(value) if isinstance(n, ast.Call)]
     return (
         "sum" in names
-        and any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value))
+        and ("eq" in names or any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value)))
         and not {"mean", "len", "size"} & set(names)
         and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in ast.walk(value))
     )
@@ -106,7 +106,8 @@ def means_divided_by_items(view: View) -> Iterator[Fault]:
             continue
         found = program.bindings(node.left)
         added = [b for b in found if b.how == "augment" and b.value is not None]
-        if added and all(_mean_loss(view, b.value) for b in added) and len(found) - len(added) <= 1:  # type: ignore[arg-type]
+        given = [v for b in added if b.value is not None for v in _handed(program, b.value)]
+        if added and all(_mean_loss(view, v) for v in given) and len(found) - len(added) <= 1:
             yield Fault(node, f"`{key(node.left)}` adds up means of batches and is divided by the number of items",
                         f"`{key(node.left)}` 累加的是每批的均值，却除以样本数", beside=(added[0].node,))  # fmt: skip
 
@@ -116,9 +117,19 @@ def _items(view: View, expr: ast.expr) -> bool:
     program = view.program
     if isinstance(expr, ast.Call):
         return program.path(expr.func) == "len" and bool(expr.args) and last(key(expr.args[0])) == "dataset"
-    raised = [b.value for b in program.bindings(expr) if b.how == "augment"] if key(expr) else []
+    found = [b.value for b in program.bindings(expr) if b.how == "augment"] if key(expr) else []
+    raised = [v for b in found for v in (_handed(program, b) if b is not None else (None,))]
     return bool(raised) and all(
         v is not None and re.search(r"\.size\(0\)$|\.shape\[0\]$|^len\(", program.code(v)) for v in raised)  # fmt: skip
+
+
+def _handed(program: Program, value: ast.expr) -> list[ast.expr]:
+    """A value; of a parameter of a method, as of a meter, what the first call that names a loss gives it, or any."""
+    found = program.binding(value) if isinstance(value, ast.Name) else None
+    calls = program.callers(found.node) if found is not None and found.how == "parameter" else []
+    calls = [c for c in calls if re.search("loss", key(receiver(c)), re.I)] or calls
+    given = [v for c in calls[:1] for own, v in passed(found.node, c) if own == key(value)]  # type: ignore[union-attr]
+    return given or [value]
 
 
 def _mean_loss(view: View, value: ast.expr) -> bool:
@@ -223,7 +234,11 @@ def _over_batches(view: View, loop: ast.For) -> bool:
     return view.roles.of(inner) == "loader"
 
 
-@rule("best-never-beaten", "S1", "checkpoint-regression", "best",
+LIMIT = r"^(lowest|highest|smallest|largest)(_|$)"
+"""Names of the best that do not say so."""
+
+
+@rule("best-never-beaten", "S1", "checkpoint-regression", "best lowest highest smallest largest",
       bad="""
       best_loss = 0.0
       for epoch in range(10):
@@ -261,7 +276,9 @@ def best_never_beaten(view: View) -> Iterator[Fault]:
         left, right = test.left, test.comparators[0]
         less = isinstance(test.ops[0], (ast.Lt, ast.LtE))
         value, best, smaller = (left, right, less) if "best" in last(key(right)) else (right, left, not less)
-        if "best" not in last(key(best)) or not key(value):
+        if "best" not in last(key(best)) and re.search(LIMIT, last(key(right))):
+            value, best, smaller = left, right, less
+        if not re.search(rf"best|{LIMIT}", last(key(best))) or not key(value):
             continue
         own = [
             b

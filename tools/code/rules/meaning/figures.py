@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...patch import instead
-from ...program import LOOPS, Program, argument, key, last, receiver
+from ...program import Program, argument, key, last, receiver
 from ..judging.chosen import compared
 from ..look import epoch_loop, option, source
 from ..rule import Fault, View, rule
@@ -21,7 +21,7 @@ LOWER = re.compile(
 
 
 HIGHER = re.compile(
-    r"acc(uracy)?($|[_/\d])|(^|[_/])(f1|auc|auroc|bleu|rouge\w{0,9}|map|dice|iou|miou|recall|precision|score|exact_match|em|mcc|psnr|ssim|reward|win_rate|ndcg|r2|spearman\w{0,3}|pearson\w{0,3})($|[_/\d])",
+    r"acc(urac(y|ies))?($|[_/\d])|(^|[_/])(f1|auc|auroc|bleu|rouge\w{0,9}|map|dice|iou|miou|recall|precision|score|exact_match|em|mcc|psnr|ssim|reward|win_rate|ndcg|r2|spearman\w{0,3}|pearson\w{0,3})($|[_/\d])",
     re.I,
 )
 
@@ -54,7 +54,7 @@ def perplexity_averaged(view: View) -> Iterator[Fault]:
         ):
             continue
         value = call.args[0] if call.args else receiver(call)
-        if value is None or not _is_loss(view, value):
+        if value is None or not (_is_loss(view, value) or _put_among_losses(view, call)):
             continue
         above = program.parent.get(call)
         if isinstance(above, (ast.ListComp, ast.GeneratorExp)) and above.elt is call:
@@ -82,13 +82,25 @@ def _is_loss(view: View, expr: ast.expr) -> bool:
     )
 
 
+def _put_among_losses(view: View, call: ast.Call) -> bool:
+    """Whether a value of the model is put among the losses: `losses[k] = x.exp().item()`."""
+    value = call.args[0] if call.args else receiver(call)
+    found = view.program.binding(value) if isinstance(value, ast.Name) else None
+    made = found.value if found is not None else None
+    of_model = isinstance(made, ast.Call) and view.roles.of(made.func) == "model"
+    return of_model and bool(re.search(r"(^|_)(loss(es)?|nlls?)(_|$)", _gathered(view, call)))
+
+
 def _gathered(view: View, call: ast.Call) -> str:
     """The name that a value of each pass is put into: a list, or a sum."""
     program = view.program
     names = {""}
     statement = program.statement(call)
     if isinstance(statement, ast.Assign):
-        names = {key(statement.targets[0])}
+        target = statement.targets[0]
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            return key(target.value)
+        names = {key(target)}
     for loop in program.loops(call)[:1]:
         for node in program.within(loop):
             if isinstance(node, ast.Call) and last(program.path(node.func)) == "append" and node.args:
@@ -127,6 +139,11 @@ TRUE_FIRST = frozenset(
 """Figures of scikit-learn that are not the same the other way round: the truth is first."""
 
 
+def _cut(test: ast.Compare) -> bool:
+    """Whether scores are cut into two classes: `scores > 0.5`."""
+    return isinstance(test.ops[0], (ast.Gt, ast.GtE)) and isinstance(test.comparators[0], ast.Constant)
+
+
 def _shape(view: View, expr: ast.expr) -> str:
     """`hard` for decided classes, `soft` for scores of a model, empty where nothing tells."""
     program = view.program
@@ -137,6 +154,8 @@ def _shape(view: View, expr: ast.expr) -> str:
                 return "hard"
             if name in ("predict_proba", "decision_function", "sigmoid", "softmax"):
                 return "soft"
+        if isinstance(node, ast.Compare) and _cut(node):
+            return "hard"
     word = last(key(expr))
     if re.search(r"(^|_)(prob(s|as|abilities)?|scores?|logits)$", word):
         return "soft"
@@ -166,11 +185,9 @@ def ranking_metric_of_hard_labels(view: View) -> Iterator[Fault]:
             continue
         value = peeled(view, scores, DECIDED)
         name = last(program.path(value.func)) if isinstance(value, ast.Call) else ""
-        cut = (
-            isinstance(value, ast.Compare)
-            and isinstance(value.ops[0], (ast.Gt, ast.GtE))
-            and isinstance(value.comparators[0], ast.Constant)
-        )
+        if isinstance(value, ast.ListComp):
+            value = peeled(view, value.elt, DECIDED)
+        cut = isinstance(value, ast.Compare) and _cut(value)
         model = (
             name == "predict"
             and isinstance(value, ast.Call)
@@ -203,7 +220,7 @@ def metric_arguments_swapped(view: View) -> Iterator[Fault]:
             continue
         first, second = _shape(view, call.args[0]), _shape(view, call.args[1])
         truth = re.search(
-            r"true|label|gold|target|(^|_)(y|gt|ref\w{0,9})$|y_test|y_val|y_te$",
+            r"true|truth|label|gold|target|(^|_)(y|gt|ref\w{0,9})$|y_test|y_val|y_te$",
             last(key(call.args[1])) or program.code(call.args[1]),
             re.I,
         )
@@ -245,13 +262,31 @@ def metric_not_reset(view: View) -> Iterator[Fault]:
         ):
             continue
         built = program.binding(receiver(call))  # pyright: ignore[reportArgumentType]
-        loop = epoch_loop(program, call)
+        loop = epoch_loop(program, call) or _passes(program, call, name) or _called_in_a_loop(program, call)
         if loop is not None and built is not None and loop not in program.loops(built.node):
             yield Fault(call, f"`{name}` is computed in each epoch and never reset",
                         f"`{name}` 每个 epoch 都计算，却从不 reset")  # fmt: skip
 
 
-@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best",
+def _called_in_a_loop(program: Program, call: ast.Call) -> ast.AST | None:
+    """The loop around the one call of the method that computes a figure of its object."""
+    on_self = key(receiver(call)).startswith("self.")
+    callers = program.callers(program.scope(call)) if on_self and not program.loops(call) else []
+    around = [loop for c in callers[:1] for loop in program.loops(c) if isinstance(loop, ast.For)]
+    return around[0] if around and len(callers) == 1 else None
+
+
+def _passes(program: Program, call: ast.Call, name: str) -> ast.AST | None:
+    """The loop around a figure in each pass of which another loop gathers it."""
+    around = program.loops(call)
+    for update in program.find("update"):
+        own = program.loops(update) if key(receiver(update)) == name else []
+        if around and around[0] in own and own[0] is not around[0]:
+            return around[0]
+    return None
+
+
+@rule("best-is-the-worst", "S1", "checkpoint-regression", "monitor metric_for_best_model mode= best ReduceLROnPlateau",
       bad=("""
       from lightning.pytorch.callbacks import ModelCheckpoint
       keep = ModelCheckpoint(monitor="val_acc", save_top_k=1)
@@ -307,84 +342,3 @@ def _plateau(view: View) -> Iterator[Fault]:
             value = "min" if mode is None else program.const(mode)
             if value in ("min", "max"):
                 yield from _turned(call, last(key(call.args[0])), str(value))
-
-
-@rule("test-data-chooses", "S2", "eval-leakage", "test",
-      bad="""
-      best = 0.0
-      for epoch in range(10):
-          train_one(model, train_loader, optimizer)
-          test_acc = evaluate(model, test_loader)
-          if test_acc > best:
-              best = test_acc
-              torch.save(model.state_dict(), "best.pt")
-      """,
-      good="""
-      best = 0.0
-      for epoch in range(10):
-          train_one(model, train_loader, optimizer)
-          val_acc = evaluate(model, val_loader)
-          if val_acc > best:
-              best = val_acc
-              torch.save(model.state_dict(), "best.pt")
-      test_acc = evaluate(model, test_loader)
-      """)  # fmt: skip
-def test_data_chooses(view: View) -> Iterator[Fault]:
-    """The checkpoint is chosen by the score on the test data.
-
-    Why: the best of many epochs on the very data that is reported is better than the model is.
-    """
-    program = view.program
-    yield from _threshold_chosen(program)
-    for node in program.each(ast.If):
-        test = node.test
-        if not isinstance(test, ast.Compare) or not any(isinstance(o, LOOPS) for o in program.loops(node)):
-            continue
-        sides = [last(key(s)) for s in (test.left, *test.comparators)]
-        scored = [
-            s for s in sides if re.search(r"(^|_)test_(acc\w{0,6}|loss|f1|score|auc|metric|ppl|mae|map|bleu)$", s, re.I)
-        ]
-        made = [program.origin(s, inside=False) for s in (test.left, *test.comparators)]
-        scored = scored or [
-            key(a)
-            for m in made
-            if isinstance(m, ast.Call)
-            for a in m.args
-            if re.search(r"(^|_)test(_|$)", last(key(a))) or _beside_validation(program, node, key(a))
-        ]
-        best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)]
-        saves = any(
-            isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy", program.path(n.func))
-            for n in ast.walk(node)
-        )
-        if scored and best and saves:
-            yield Fault(test, f"the checkpoint is chosen by `{scored[0]}`", f"用 `{scored[0]}` 来选择检查点")
-
-
-def _beside_validation(program: Program, node: ast.AST, name: str) -> bool:
-    """Whether `te` is the test part, beside a validation part in the same function."""
-    bound = program.bound.get(program.scope(node), {})
-    return name in ("te", "ts", "te_dl", "te_loader") and any(
-        re.match(r"va(l\w{0,8})?(_dl|_loader)?$|vl$|dev", n) for n in bound
-    )
-
-
-def _threshold_chosen(program: Program) -> Iterator[Fault]:
-    """The best of several thresholds by a figure over the test data, which it is then reported for."""
-    for call in program.find("max", "min"):
-        how = argument(call, "key")
-        figures = [n for n in ast.walk(how.body) if isinstance(n, ast.Call)] if isinstance(how, ast.Lambda) else []
-        scored = [
-            n for n in figures if re.search(r"(f1|accuracy|precision|recall|roc|fbeta)\w{0,20}$", program.path(n.func))
-        ]
-        scope = program.scope(call)
-        for value in (a for n in scored for a in n.args[:1]):
-            given = (
-                program.given(b, key(value))
-                if (b := program.binding(value)) is not None and b.how == "parameter"
-                else value
-            )
-            base = given.value if isinstance(given, ast.Subscript) else given
-            if base is not None and re.fullmatch(r"(x_|y_)?test(_\w{1,20})?", last(key(base)), re.I):
-                where = next(iter(program.callers(scope)), call)
-                yield Fault(where, f"the best is chosen by a figure over `{key(base)}`", f"用 `{key(base)}` 上的指标来选择")  # fmt: skip

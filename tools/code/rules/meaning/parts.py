@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
 from ..evaluation import HELD
@@ -18,6 +19,7 @@ TRAIN = re.compile(r"(^|_)(tr|train|training|trn|fit)(_|$|ing)", re.I)
 HELD_OUT = re.compile(r"(^|_)(te|va|val|valid|validation|test|eval|held(_?out)?|dev|holdout)(_|$)", re.I)
 SMALL = re.compile(r"sub|sample|small|tiny|debug|preview|train|probe|head", re.I)
 DEEP = 3
+INF = float("inf")
 
 
 @rule("evaluation-augmented", "S2", "eval-harness-drift", "Random ColorJitter Augment AugMix",
@@ -63,7 +65,7 @@ def evaluation_augmented(view: View) -> Iterator[Fault]:
 
 def _random(program: Program, expr: ast.expr) -> ast.Call | None:
     """The random transform in a chain of transforms that is written out."""
-    chain = program.origin(expr) if isinstance(expr, (ast.Name, ast.Attribute, ast.Call)) else expr
+    chain = program.origin(expr) if isinstance(expr, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else expr
     if not isinstance(chain, ast.Call) or last(program.path(chain.func)) != "Compose" or not chain.args:
         return None
     steps = program.origin(chain.args[0])
@@ -83,7 +85,20 @@ def _held_out(program: Program, call: ast.Call) -> bool:
     texts = [
         str(n.value) for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant) and isinstance(n.value, str)
     ]
-    return bool(HELD.search(last(name))) or any(PART.search(t) for t in texts[-1:])
+    return bool(HELD.search(last(name))) or _each_part(program, call) or any(PART.search(t) for t in texts[-1:])
+
+
+def _each_part(program: Program, call: ast.Call) -> bool:
+    """Whether a dataset is made for each of several parts, one of them held out: `for part in ("train", "val")`."""
+    names = {n.id for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)}
+    overs = [(g.target, g.iter) for up in program.up(call) for g in getattr(up, "generators", ())]
+    overs += [(up.target, up.iter) for up in program.loops(call) if isinstance(up, ast.For)]
+    for target, over in overs:
+        parts = over.elts if isinstance(over, (ast.Tuple, ast.List)) else []
+        words = [v for p in parts if isinstance(v := program.const(p), str)]
+        if key(target) in names and any(HELD_OUT.search(w) for w in words) and any(TRAIN.search(w) for w in words):
+            return True
+    return False
 
 
 @rule("parts-overlap", "S1", "eval-leakage", "train",
@@ -111,11 +126,16 @@ def parts_overlap(view: View) -> Iterator[Fault]:
 
 def _ranges(program: Program) -> Iterator[Fault]:
     """Two written stretches of the same rows, one to train on and one to evaluate, that have rows in common."""
-    found: list[tuple[ast.Assign, str, int, float]] = []
+    found: list[tuple[ast.Assign, str, Bound, Bound]] = []
     for node in program.each(ast.Assign):
         taken = _stretch(program, node.value)
         if taken is not None and key(node.targets[0]):
             found.append((node, *taken))
+    rows_of = {rows for _, rows, _, _ in found}
+    for node in program.each(ast.Assign) if found else ():
+        alone = len(program.bindings(node.targets[0])) == 1 and TRAIN.search(last(key(node.targets[0])))
+        if isinstance(node.value, ast.Name) and node.value.id in rows_of and alone:
+            found.append((node, node.value.id, Bound("", 0), Bound("", INF)))
     for node, rows, low, high in found:
         if not HELD_OUT.search(last(key(node.targets[0]))) or SMALL.search(last(key(node.targets[0]))):
             continue
@@ -125,13 +145,47 @@ def _ranges(program: Program) -> Iterator[Fault]:
                 and same == rows
                 and program.scope(other) is program.scope(node)
             )
-            if trains and max(low, first) < min(high, end):
+            if trains and _common(low, high, first, end):
                 yield Fault(node, f"`{key(node.targets[0])}` has rows in common with `{key(other.targets[0])}`",
                             f"`{key(node.targets[0])}` 与 `{key(other.targets[0])}` 有重叠的行", beside=(other,))  # fmt: skip
                 break
 
 
-def _stretch(program: Program, expr: ast.expr) -> tuple[str, int, float] | None:
+class Bound(NamedTuple):
+    """An end of a stretch: a number of rows, or a share of a length."""
+
+    of: str
+    """The length; empty for a number."""
+    at: float
+
+
+def _common(low: Bound, high: Bound, first: Bound, end: Bound) -> bool:
+    """Whether two stretches have rows in common, as far as their ends are of one kind."""
+    ends = (low, high, first, end)
+    kinds = {b.of for b in ends if b.at not in (0, INF)}
+    return len(kinds) < 2 and max(low.at, first.at) < min(high.at, end.at)
+
+
+def _bound(program: Program, expr: ast.expr | None, on: ast.expr) -> Bound | None:
+    """An end that is written out: `500`, `len(rows)`, `int(0.9 * n)`."""
+    value = program.origin(expr, inside=False) if expr is not None else None
+    number = program.const(value) if value is not None else None
+    if isinstance(number, int):
+        return Bound("", number) if number >= 0 else None
+    if not isinstance(value, ast.Call) or len(value.args) != 1:
+        return None
+    inner = value.args[0]
+    if key(value.func) == "len" and key(inner) == key(on):
+        return Bound("", INF)
+    if key(value.func) != "int" or not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Mult):
+        return None
+    for share, length in ((inner.left, inner.right), (inner.right, inner.left)):
+        if isinstance(at := program.const(share), float) and 0 < at < 1:
+            return Bound(program.code(length), at)
+    return None
+
+
+def _stretch(program: Program, expr: ast.expr) -> tuple[str, Bound, Bound] | None:
     """(of which rows, from, to) of `rows[a:b]`, `rows.select(range(a, b))` and `Subset(rows, range(a, b))`."""
     bounds: list[ast.expr | None] = []
     on: ast.expr | None = None
@@ -142,14 +196,11 @@ def _stretch(program: Program, expr: ast.expr) -> tuple[str, int, float] | None:
         on = receiver(expr) if last(program.path(expr.func)) == "select" else expr.args[0]
         if isinstance(by, ast.Call) and key(by.func) == "range" and len(by.args) < 3:
             bounds = list(by.args) if len(by.args) == 2 else [None, *by.args]
-    numbers = [program.const(b) if b is not None else None for b in bounds]
-    known = len(bounds) == 2 and all(
-        b is None or (isinstance(n, int) and n >= 0) for b, n in zip(bounds, numbers, strict=True)
-    )
-    if not known or on is None or not key(on):
+    if len(bounds) != 2 or on is None or not key(on):
         return None
-    low, high = numbers
-    return key(on), low if isinstance(low, int) else 0, high if isinstance(high, int) else float("inf")
+    low = Bound("", 0) if bounds[0] is None else _bound(program, bounds[0], on)
+    high = Bound("", INF) if bounds[1] is None else _bound(program, bounds[1], on)
+    return (key(on), low, high) if low is not None and high is not None else None
 
 
 def _given_names(program: Program, pair: ast.Tuple) -> Iterator[tuple[str, str]]:
@@ -198,6 +249,10 @@ def loaded_for_each_item(view: View) -> Iterator[Fault]:
                         "每个样本或批次都重新加载一次", beside=(place,))  # fmt: skip
 
 
+BY_BATCH = ("collate_fn", "data_collator", "reward_funcs", "formatting_func")
+"""Arguments that take what is called for each batch or item."""
+
+
 def _for_each(view: View, function: ast.AST, deep: int = DEEP) -> ast.AST | None:
     """Where a function is handed to what calls it for each item or batch, itself or through those that call it."""
     program = view.program
@@ -205,10 +260,14 @@ def _for_each(view: View, function: ast.AST, deep: int = DEEP) -> ast.AST | None
         return None
     if function.name in ("__getitem__", "training_step", "compute_loss"):
         return function
+    owner = program.parent.get(function)
+    name = owner.name if function.name == "__call__" and isinstance(owner, ast.ClassDef) else function.name
     for node in program.each(ast.Call):
-        handed = argument(node, "collate_fn")
-        if handed is not None and key(handed) == function.name:
-            return node
+        for handed in (v for word in BY_BATCH if (v := argument(node, word)) is not None):
+            made = program.origin(handed, inside=False)
+            named = [made.func if isinstance(made, ast.Call) else made, *getattr(made, "elts", ()), handed]
+            if name in map(key, named):
+                return node
     for call in program.find("map"):
         if call.args and key(call.args[0]) == function.name and isinstance(call.func, ast.Attribute):
             return call

@@ -165,6 +165,22 @@ def trainer_begins_anew(view: View) -> Iterator[Fault]:
     trained = [c for c in program.find("train") if not c.args and not c.keywords]
     for call in program.find("from_pretrained") if trained else ():
         nodes = list(program.traced(call.args[0], 4)) if call.args and view.roles.of(call) == "model" else []
-        if any(isinstance(n, ast.Call) and last(program.path(n.func)) == "get_last_checkpoint" for n in nodes):
+        if any(
+            isinstance(n, ast.Call)
+            and (last(program.path(n.func)) == "get_last_checkpoint" or _of_this_run(program, n))
+            for n in nodes
+        ):
             yield Fault(call, "the weights of the last checkpoint are loaded, and the trainer begins anew: no optimizer, no schedule",
                         "只加载了最近检查点的权重，训练器从头开始：优化器与调度都没有恢复", beside=(trained[0],))  # fmt: skip
+
+
+def _of_this_run(program: Program, call: ast.Call) -> bool:
+    """Whether a call lists the checkpoints of the folder that the trainer writes to."""
+    if last(program.path(call.func)) not in ("glob", "iterdir", "listdir", "rglob"):
+        return False
+    words = [str(v) for n in ast.walk(call) if isinstance(v := program.const(n), str)]
+    folders = {
+        program.const(k.value) for made in program.each(ast.Call) for k in made.keywords if k.arg == "output_dir"
+    }
+    return any("checkpoint-" in w for w in words) and any(
+        w.split("/checkpoint-")[0].rstrip("/") == f for w in words for f in folders if isinstance(f, str))  # fmt: skip
