@@ -185,7 +185,7 @@ def saved_part_has_another_name(view: View) -> Iterator[Fault]:
         parts = fields(program, value)
         if not parts or len(parts) != len(value.keys if isinstance(value, ast.Dict) else value.keywords):  # type: ignore[attr-defined]
             return
-        if key(call.args[0]) and _put_more(program, call, key(call.args[0])):
+        if key(call.args[0]) and _put_more(program, call, call.args[0]):
             return
         saved |= parts.keys()
         paths.add(program.code(program.origin(call.args[1])))
@@ -213,9 +213,11 @@ def saved_part_has_another_name(view: View) -> Iterator[Fault]:
 COUNTERS = {"epoch", "step", "global_step", "iteration", "iter", "iter_num", "update"}
 
 
-def _put_more(program: Program, call: ast.Call, name: str) -> bool:
-    """Whether more is put into a state where it is saved: `state["k"] = v`, `state.update(...)`."""
-    scope = program.scope(call)
+def _put_more(program: Program, call: ast.Call, state: ast.expr) -> bool:
+    """Whether more is put into a state where it is saved: `state["k"] = v`, `state.update(...)`, `state |= ...`."""
+    scope, name = program.scope(call), key(state)
+    if any(b.how == "augment" for b in program.bindings(state)):
+        return True
     stores = (n for n in program.within(scope, ast.Subscript) if isinstance(n.ctx, ast.Store))
     calls = (c for c in program.find("update", "setdefault") if program.scope(c) is scope)
     return any(key(n.value) == name for n in stores) or any(key(receiver(c)) == name for c in calls)
