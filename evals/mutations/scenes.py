@@ -10,12 +10,17 @@ from collections.abc import Iterator
 
 from .planting import Lines, indent, indented
 from .scene import Scene
+from .scenes_answers import ANSWERS
 from .scenes_data import DATA
+from .scenes_losses import LOSSES
 from .scenes_policy import POLICIES
 from .scenes_ranks import RANKS
+from .scenes_rewards import REWARDED
+from .scenes_tokens import TOKENS
 from .scenes_training import TRAINING
+from .scenes_weighed import WEIGHED
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA)
+SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *REWARDED, *LOSSES, *ANSWERS, *TOKENS, *WEIGHED)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 
