@@ -12,7 +12,9 @@ from .planting import Lines, indent, indented
 from .scene import Scene
 from .scenes_answers import ANSWERS
 from .scenes_data import DATA
+from .scenes_labels import LABELLED
 from .scenes_losses import LOSSES
+from .scenes_models import MODELS
 from .scenes_policy import POLICIES
 from .scenes_ranks import RANKS
 from .scenes_rewards import REWARDED
@@ -20,7 +22,7 @@ from .scenes_tokens import TOKENS
 from .scenes_training import TRAINING
 from .scenes_weighed import WEIGHED
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *REWARDED, *LOSSES, *ANSWERS, *TOKENS, *WEIGHED)
+SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *REWARDED, *LOSSES, *MODELS, *ANSWERS, *TOKENS, *LABELLED, *WEIGHED)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 

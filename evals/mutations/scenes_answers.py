@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, placed, without, written
+from .planting import Defect, ahead, all_of, placed, unwrapped, without, written
 from .scene import Scene
 
 ANSWERS = (
@@ -143,11 +143,15 @@ ANSWERS = (
         import torch
         from transformers import AutoModelForCausalLM
 
-        def next_token(scores, temperature, top_p):
-            probs = torch.softmax(scores / temperature, dim=-1) #probs
-            ordered, order = probs.sort(descending=True)
-            ordered[ordered.cumsum(-1) - ordered > top_p] = 0.0
-            return order.gather(-1, torch.multinomial(ordered, 1)) #draw
+        def to_probs(scores, temperature, top_k):
+            scores = scores / max(temperature, 1e-5) #scaled
+            pivot = torch.topk(scores, min(top_k, scores.size(-1)))[0].select(-1, -1).unsqueeze(-1)
+            scores = torch.where(scores < pivot, -float("inf"), scores)
+            return torch.softmax(scores, dim=-1) #probs
+
+        def next_token(scores, temperature, top_k=50):
+            probs = to_probs(scores, temperature, top_k)
+            return torch.multinomial(probs, num_samples=1) #draw
         ===
         temperature = 0.7
         MODEL = AutoModelForCausalLM.from_pretrained(path).eval()
@@ -156,11 +160,11 @@ ANSWERS = (
             for _ in range(128):
                 result = MODEL(INPUTS[:, -1:] if past is not None else INPUTS, past_key_values=past, use_cache=True)
                 past = result.past_key_values
-                chosen = next_token(result.logits[:, -1], temperature, 0.9)
+                chosen = next_token(result.logits[:, -1], temperature)
                 INPUTS = torch.cat([INPUTS, chosen], dim=1)
     """, (
-        Defect("drawn-from-raw-scores", written("probs", "torch.softmax(scores / temperature, dim=-1)", "scores / temperature"), ("draw",)),
-        Defect("temperature-multiplied", written("probs", "scores / temperature", "scores * temperature"), ("probs",)),
+        Defect("drawn-from-raw-scores", written("probs", "torch.softmax(scores, dim=-1)", "scores"), ("draw",)),
+        Defect("temperature-multiplied", written("scaled", "scores / max(temperature, 1e-5)", "scores * temperature"), ("scaled",)),
     )),
     Scene("arena", """
         import random
@@ -200,7 +204,7 @@ ANSWERS = (
             tally[outcomes[0] if len(set(outcomes)) == 1 else "tie"] += 1
         json.dump(tally, open("tally.json", "w"))
     """, (
-        Defect("judge-sees-one-order", written("orders", '(("candidate", "baseline"), ("baseline", "candidate"))', '(("candidate", "baseline"),)'), ("message",)),
+        Defect("judge-sees-one-order", all_of(ahead("orders", 'one, two = "candidate", "baseline"', "fixed"), unwrapped("orders")), ("message",)),
     )),
     Scene("embedded", """
         import torch

@@ -39,9 +39,11 @@ WEIGHED = (
         import math
         import torch
         from accelerate import Accelerator
-        from transformers import AutoModelForCausalLM
+        from torch.utils.data import DataLoader
+        from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq
         ===
         ACC = Accelerator()
+        HELD = DataLoader(HELDSET, batch_size=8, collate_fn=DataCollatorForSeq2Seq(TOK, padding=True, label_pad_token_id=-100))
         MODEL, HELD = ACC.prepare(AutoModelForCausalLM.from_pretrained(path), HELD)
         MODEL.eval()
         total = torch.zeros(1, device=ACC.device)
