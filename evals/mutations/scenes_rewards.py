@@ -184,7 +184,7 @@ REWARDED = (
             for I in np.array_split(np.random.permutation(len(obs)), 4):
                 dist = agent(obs[I])
                 logratio = dist.log_prob(actions[I]) - logprobs[I] #logratio
-                ratio = logratio.exp()
+                ratio = logratio.exp() #ratio
                 mb_adv = (gains[I] - gains[I].mean()) / (gains[I].std() + 1e-8)
                 pg_loss1 = -mb_adv * ratio #first
                 pg_loss2 = -mb_adv * torch.clamp(ratio, 0.8, 1.2) #second

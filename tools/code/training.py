@@ -35,7 +35,7 @@ PARTS = re.compile(r"micro|chunk|(^|_)(group|window|mbs|mini_?batches|batches|pi
 """Names of the batches that make one step together."""
 PIECES = ("split", "chunk", "tensor_split", "array_split")
 """Calls that take a batch apart."""
-WINDOWS = ("batched", "chunked", "ichunked", "grouper", "partition_all", "windows", "sliced")
+WINDOWS = ("batched", "chunked", "ichunked", "grouper", "partition_all", "windows", "sliced", "grouped", "chunks")
 """Calls that hand several batches on together."""
 
 
