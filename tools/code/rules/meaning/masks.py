@@ -1,6 +1,6 @@
 """Rules on which positions count: masks in the mean, masks by a position off, the wrong side masked, texts without end."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -181,11 +181,14 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     yield from masked_from_the_left(view)
     if not any(_cut(n) == ":-1" for n in program.each(ast.Subscript)):
         return
-    for functions in program.functions.values():
-        for function in functions:
+    for scope in [f for functions in program.functions.values() for f in functions] + [program.tree]:
+        nodes = program.within(scope, ast.Subscript)
+        if scope is program.tree:
+            nodes = [n for n in nodes if program.scope(n) is scope]
+        if any(_cut(n) == "1:" for n in nodes):
             cuts: dict[str, list[ast.Subscript]] = {"targets": [], "masks": []}
-            for node in program.within(function):
-                if isinstance(node, ast.Subscript) and (cut := _cut(node)):
+            for node in nodes:
+                if cut := _cut(node):
                     word = last(key(node.value)) or program.code(node.value)
                     if cut == "1:" and re.search(r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word):
                         cuts["targets"].append(node)
@@ -196,7 +199,7 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
             ends = {_cut(n) for n in cuts["masks"]}
             fed = re.search(
                 r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp",
-                program.code(function, 20_000),
+                program.code(scope, 20_000) if scope is not program.tree else program.text,
             )
             if cuts["targets"] and ends == {":-1"} and fed:
                 yield Fault(cuts["masks"][0], "the mask is cut at the other end than the targets: it is off by one",
@@ -244,8 +247,8 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
                 and not re.search(r"\+|answer|response|full|total", program.code(part.lower))
             ):
                 yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
-    for node in program.nodes:
-        if _masks_second(program, node):
+    for node in program.each(ast.BinOp):
+        if _masks_second(program, node) or _keeps_first(program, node):
             yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
         parts = node if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else None
         if (
@@ -283,6 +286,21 @@ def _masks_second(program: Program, node: ast.AST) -> bool:
     return key(measured) == key(whole.right) != key(whole.left)
 
 
+def _keeps_first(program: Program, node: ast.BinOp) -> bool:
+    """`ids[:len(a)] + [-100] * n`, where `ids` is `a + b`."""
+    kept, filled = node.left, node.right
+    if not isinstance(kept, ast.Subscript) or not isinstance(kept.slice, ast.Slice) or kept.slice.lower is not None:
+        return False
+    if not isinstance(filled, ast.BinOp) or not isinstance(filled.op, ast.Mult) or not re.fullmatch(
+        r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)):  # fmt: skip
+        return False
+    count = program.origin(kept.slice.upper) if kept.slice.upper is not None else None
+    measured = count.args[0] if isinstance(count, ast.Call) and key(count.func) == "len" and count.args else None
+    whole = program.origin(kept.value)
+    joined = isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Add) and measured is not None
+    return joined and key(measured) == key(whole.left) != ""  # type: ignore[union-attr, arg-type]
+
+
 @rule("masked-tokens-not-predicted", "S1", "loss-mask-misaligned", "mask_token",
       bad="""
       labels = ids.clone()
@@ -302,27 +320,47 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
     Why: the model is trained to copy what it sees: the loss falls to nothing, and nothing is learned.
     """
     program = view.program
+    hidden = [(node, mask, where) for node, mask, value, where in _filled(program) if _mask_token(program, value)]
+    left_out = [(node, mask, where) for node, mask, value, where in _filled(program) if program.const(value) == -100] if hidden else []  # fmt: skip
+    for node, mask, where in hidden:
+        for other, same, place in left_out:
+            if program.scope(other) is not program.scope(node) or not isinstance(same, ast.Name):
+                continue
+            moved = isinstance(other, ast.Assign) and isinstance(node, ast.Assign) and place == where
+            if moved or same.id not in _parts_of(program, mask):
+                continue
+            if not _assigned_between(program, program.scope(node), same.id, other, node):
+                yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
+                            (instead(same, f"~{same.id}"),), beside=(node,))  # fmt: skip
+
+
+def _filled(program: Program) -> Iterator[tuple[ast.AST, ast.expr, ast.expr, str]]:
+    """(where, the mask, what with, the name of what is filled) of `x[m] = v`, `x.masked_fill(m, v)`, `where(m, v, x)`."""
     for node in program.each(ast.Assign):
         target = node.targets[0]
-        if (
-            not isinstance(target, ast.Subscript)
-            or not isinstance(target.slice, ast.Name)
-            or "mask_token" not in program.code(node.value)  # pyright: ignore[reportAttributeAccessIssue]
-        ):
-            continue
-        scope = program.scope(node)
-        for other in program.within(scope):
-            place = other.targets[0] if isinstance(other, ast.Assign) else None
-            if (
-                isinstance(place, ast.Subscript)
-                and isinstance(place.slice, ast.Name)
-                and place.slice.id == target.slice.id
-                and program.const(other.value) == -100  # pyright: ignore[reportAttributeAccessIssue]
-                and key(place.value) != key(target.value)
-            ):
-                if not _assigned_between(program, scope, target.slice.id, other, node):
-                    yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
-                                (instead(place.slice, f"~{place.slice.id}"),), beside=(node,))  # fmt: skip
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name):
+            yield node, target.slice, node.value, key(target.value)
+    for call in program.find("masked_fill", "masked_fill_"):
+        value = argument(call, "value", 1)
+        if call.args and value is not None:
+            yield call, call.args[0], value, key(receiver(call))
+    for call in program.find("where"):
+        if len(call.args) == 3:
+            yield call, call.args[0], call.args[1], key(call.args[2])
+
+
+def _mask_token(program: Program, value: ast.expr) -> bool:
+    return "mask_token" in program.code(value) or "mask_token" in program.code(program.origin(value))
+
+
+def _parts_of(program: Program, mask: ast.expr) -> set[str]:
+    """The names of a mask and of those that it is the common part of."""
+    made = program.origin(mask) if isinstance(mask, ast.Name) else mask
+    out = {key(mask)}
+    while isinstance(made, ast.BinOp) and isinstance(made.op, ast.BitAnd):
+        out.add(key(made.right))
+        made = made.left
+    return (out | {key(made)}) - {""}
 
 
 def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST, two: ast.AST) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
-from ..around.tokens import NO_START
+from ..around.tokens import NO_START, as_handed, handed_metrics
 from ..look import source
 from ..rule import Fault, View, rule
 
@@ -187,7 +187,7 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
     program = view.program
     if not program.mentions("CausalLM", "LMHeadModel") or program.mentions("SequenceClassification", "Seq2Seq"):
         return
-    handed = _handed_metrics(program)
+    handed = handed_metrics(program)
     for node in program.each(ast.Compare):
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
             continue
@@ -200,7 +200,7 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
                 and logits.attr == "logits"
                 and re.search(r"(^|_|\['|\[\")(labels|input_ids)('\]|\"\])?$", key(other))
                 and not _changed(program, other)
-            ) or (on is not None and (_handed(program, on, handed), _handed(program, other, handed)) == (0, 1)):
+            ) or (on is not None and (as_handed(program, on, handed), as_handed(program, other, handed)) == (0, 1)):
                 yield Fault(node, "predictions are compared with the labels of their own position, not of the next",
                             "预测与同一位置的标签比较，没有错开一位")  # fmt: skip
                 break
@@ -211,26 +211,3 @@ def _changed(program: Program, labels: ast.expr) -> bool:
     made = program.origin(labels)
     field = isinstance(made, ast.Subscript) and isinstance(program.const(made.slice), str)
     return isinstance(made, ast.Call) or (isinstance(made, ast.Subscript) and not field)
-
-
-def _handed_metrics(program: Program) -> set[ast.AST]:
-    """The functions that a trainer hands its predictions and labels."""
-    given = {key(k.value) for n in program.calls if n.endswith("Trainer") for c in program.find(n) for k in c.keywords
-             if k.arg == "compute_metrics"}  # fmt: skip
-    named = [f for n in ("compute_metrics", *given) for f in program.functions.get(last(n), ())]
-    return set(named)
-
-
-def _handed(program: Program, expr: ast.expr, functions: set[ast.AST]) -> int | None:
-    """0 for the predictions and 1 for the labels that a trainer has handed on, as they came."""
-    scope, found = program.scope(expr), program.binding(expr)
-    if not isinstance(scope, FUNCTIONS) or scope not in functions:
-        return None
-    first = scope.args.args[-1].arg if scope.args.args else ""
-    if isinstance(expr, ast.Attribute) and key(expr.value) == first:
-        return {"predictions": 0, "label_ids": 1}.get(expr.attr)
-    if found is None or found.how != "assign" or found.value is None:
-        return None
-    if found.part is not None:
-        return found.part if key(found.value) == first else None
-    return _handed(program, found.value, functions) if isinstance(found.value, (ast.Name, ast.Attribute)) else None

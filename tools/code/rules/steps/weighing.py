@@ -22,7 +22,7 @@ WEIGHED = re.compile(
     r"num_items_in_batch|n_?tok|num_tok|token_count|tokens_in|!= ?-100\)?\.|reduction\s{0,4}=\s{0,4}['\"]sum"
 )
 MASKED = re.compile(
-    r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}(len)?\(|padding_value\s{0,4}=\s{0,4}-100"
+    r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}[\w(]|padding_value\s{0,4}=\s{0,4}-100"
 )
 """Prompts that are masked, or answers that are filled up."""
 ANSWERS = re.compile(
@@ -69,7 +69,8 @@ def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
             if count is not None
             else []
         )
-        tokens = any(COUNTS.search(program.code(b.value)) for b in raised if b.value is not None)
+        counts = (program.code(b.value) + program.code(program.origin(b.value)) for b in raised if b.value is not None)
+        tokens = any(COUNTS.search(c) for c in counts)
         if count is not None and tokens and key(count) not in reduced:
             yield Fault(made, f"each rank's mean is over its own `{key(count)}`, and the ranks count alike: sum both over the ranks first",
                         f"各 rank 按自己的 `{key(count)}` 求均值，再等权平均：应先分别求和", beside=(call,))  # fmt: skip
