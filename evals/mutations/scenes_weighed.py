@@ -116,8 +116,8 @@ WEIGHED = (
         def to_example(prompt, response):
             return {"input_ids": prompt + response, "labels": [-100] * len(prompt) + response}
 
-        def shifted_nll(model, batch):
-            logits = model(batch["input_ids"], attention_mask=batch["attention_mask"]).logits[:, :-1]
+        def shifted_nll(model, batch): #helper
+            logits = model(batch["input_ids"], attention_mask=batch["attention_mask"]).logits[:, :-1] #logits
             return torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch["labels"][:, 1:].flatten(), ignore_index=-100, reduction="sum") #nll
         ===
         steps_per_update = 8
@@ -132,7 +132,7 @@ WEIGHED = (
             OPT.zero_grad()
     """, (
         Defect("token-means-averaged", all_of(without("answered"), written("nll", ', reduction="sum"', ""), written("loss", "/ answered", "/ steps_per_update")), ("loss",)),
-        Defect("token-means-averaged", all_of(without("answered"), written("loss", "shifted_nll(MODEL, BATCH) / answered", "MODEL(**BATCH).loss / steps_per_update")), ("loss",)),
+        Defect("token-means-averaged", all_of(without("answered", "helper", "logits", "nll"), written("loss", "shifted_nll(MODEL, BATCH) / answered", "MODEL(**BATCH).loss / steps_per_update")), ("loss",)),
     )),
     Scene("counted", """
         import torch

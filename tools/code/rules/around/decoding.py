@@ -212,7 +212,9 @@ def _still_scores(view: View, expr: ast.expr) -> bool:
             expr = expr.value
         elif isinstance(expr, ast.Call) and model_call(view, expr):
             return "logit" in called
-        elif isinstance(expr, ast.Call) and last(program.path(expr.func)) in KEPT and (on := receiver(expr)) is not None:
+        elif (
+            isinstance(expr, ast.Call) and last(program.path(expr.func)) in KEPT and (on := receiver(expr)) is not None
+        ):
             torch_ = key(on) in ("torch", "th")
             expr = on if not torch_ else expr.args[-1] if expr.args else on
         else:
@@ -278,7 +280,11 @@ def _becomes_scores(program: Program, node: ast.BinOp) -> bool:
     above = program.parent.get(node)
     if isinstance(above, ast.Assign):
         return above.value is node and bool(re.search(r"logits$|scores$", last(key(above.targets[0]))))
-    return isinstance(above, ast.Call) and last(program.path(above.func)) == "softmax" and node in (*above.args, receiver(above))
+    return (
+        isinstance(above, ast.Call)
+        and last(program.path(above.func)) == "softmax"
+        and node in (*above.args, receiver(above))
+    )
 
 
 def _default(program: Program, heat: ast.expr) -> bool:

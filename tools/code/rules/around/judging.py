@@ -107,7 +107,9 @@ def _parts(program: Program, node: ast.BinOp | ast.AugAssign) -> Iterator[ast.ex
         yield from _terms(node)
     else:
         for binding in program.bindings(node.target):
-            yield from _terms(binding.value) if binding.value is not None and binding.how in ("assign", "augment") else ()
+            yield from (
+                _terms(binding.value) if binding.value is not None and binding.how in ("assign", "augment") else ()
+            )
 
 
 def _weighed(program: Program, term: ast.expr) -> tuple[str, float, bool]:

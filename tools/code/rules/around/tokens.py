@@ -307,7 +307,11 @@ def _splits(view: View, node: ast.AST) -> bool:
     if isinstance(kept, ast.Assign) and kept.value is node and isinstance(kept.targets[0], ast.Name):
         name = kept.targets[0].id
         for test in program.within(scope, ast.Compare):
-            chosen = program.statement(test) if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(test)) else None
+            chosen = (
+                program.statement(test)
+                if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(test))
+                else None
+            )
             if chosen is not None and re.search(SPLITS, program.code(chosen, 400), re.I):
                 return True
     named = re.search(r"split|bucket|fold|shard|partition", getattr(scope, "name", ""), re.I)
