@@ -202,8 +202,11 @@ def _still_scores(view: View, expr: ast.expr) -> bool:
     """Whether a value is the logits of a model as they were made, scaled, cut or masked at most."""
     program, called = view.program, ""
     for _ in range(16):
-        called = last(key(expr)) or called
         expr = program.origin(expr)
+        called = last(key(expr)) or called
+        found = program.binding(expr) if isinstance(expr, ast.Name) else None
+        if found is not None and found.how == "assign" and found.part == 0 and found.value is not None:
+            expr = found.value  # `logits, loss = model(ids)`
         if isinstance(expr, ast.Attribute) and expr.attr == "logits":
             return model_call(view, program.origin(expr.value))
         if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Div, ast.Mult)):

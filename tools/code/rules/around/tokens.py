@@ -172,7 +172,7 @@ def as_handed(program: Program, expr: ast.expr, functions: set[ast.AST]) -> int 
     return as_handed(program, found.value, functions) if isinstance(found.value, (ast.Name, ast.Attribute)) else None
 
 
-@rule("labels-numbered-by-a-set", "S2", "eval-harness-drift", "set( enumerate",
+@rule("labels-numbered-by-a-set", "S2", "eval-harness-drift", "set( enumerate zip(",
       bad="""
       from transformers import AutoModelForSequenceClassification
       labels = set(row["label"] for row in rows)

@@ -17,7 +17,7 @@ from ..rule import Fault, View, rule
 DROPS = re.compile(r"gpt2|opt-\d|bloom|bart|\bt5|flan|blenderbot|pegasus|marian|galactica|dropout", re.I)
 """Models that are known to have dropout, and what says that there is some."""
 NONE = re.compile(r"disable_dropout|(dropout|pdrop|drop_rate)\w{0,20}[\"']?\s{0,2}[=:]\s{0,2}0(\.0)?\b", re.I)
-DEEP = 12
+DEEP = 16
 """Names and calls from a loss back to the model: through a function of log-probabilities, ratios, losses of tokens."""
 ROLLOUT = """
 policy = AutoModelForCausalLM.from_pretrained("gpt2")
@@ -66,7 +66,9 @@ def _ever_off(view: View) -> bool:
     """Whether a model that is no helper is ever put into evaluation mode."""
     program = view.program
     calls = [c for c in program.find("eval") if not c.args]
-    calls += [c for c in program.find("train") if c.args and program.const(c.args[0]) is not True]
+    calls += [
+        c for c in program.find("train") if receiver(c) is not None and c.args and program.const(c.args[0]) is not True
+    ]
     for call in calls:
         on = receiver(call)
         helper = on is not None and OTHERS.search(last(key(on)) or program.code(on))

@@ -115,7 +115,7 @@ def reference_sign_flipped(view: View) -> Iterator[Fault]:
                 return
 
 
-@rule("group-statistics-of-the-wrong-axis", "S1", "rl-no-convergence", "mean",
+@rule("group-statistics-of-the-wrong-axis", "S1", "rl-no-convergence", "mean sum(",
       bad="""
       grouped = rewards.view(-1, num_generations)
       advantages = (grouped - grouped.mean(dim=0)) / (grouped.std(dim=0) + 1e-4)
