@@ -202,6 +202,7 @@ def _still_scores(view: View, expr: ast.expr) -> bool:
     """Whether a value is the logits of a model as they were made, scaled, cut or masked at most."""
     program, called = view.program, ""
     for _ in range(16):
+        called = last(key(expr)) or called
         expr = program.origin(expr)
         called = last(key(expr)) or called
         found = program.binding(expr) if isinstance(expr, ast.Name) else None
