@@ -18,11 +18,25 @@ from .scenes_models import MODELS
 from .scenes_policy import POLICIES
 from .scenes_ranks import RANKS
 from .scenes_rewards import REWARDED
+from .scenes_rollouts import ROLLOUTS
 from .scenes_tokens import TOKENS
 from .scenes_training import TRAINING
 from .scenes_weighed import WEIGHED
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *REWARDED, *LOSSES, *MODELS, *ANSWERS, *TOKENS, *LABELLED, *WEIGHED)
+SCENES = (
+    *RANKS,
+    *TRAINING,
+    *POLICIES,
+    *DATA,
+    *REWARDED,
+    *LOSSES,
+    *MODELS,
+    *ANSWERS,
+    *ROLLOUTS,
+    *TOKENS,
+    *LABELLED,
+    *WEIGHED,
+)
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 
