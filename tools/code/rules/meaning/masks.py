@@ -12,6 +12,7 @@ from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
 from ..steps.aligned import divided_by_all, masked_from_the_left, off_by_one
+from .filling import filled_by_mask, mask_token, parts_of
 from .terms import criteria, last_layer, meaning
 from .ways import constructor, whole
 
@@ -271,9 +272,7 @@ def _masks_second(program: Program, node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or not isinstance(node.left, ast.BinOp):
         return False
     filled, rest = node.left, node.right
-    if not isinstance(filled.op, ast.Mult) or not re.fullmatch(
-        r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)
-    ):
+    if not _ignored(program, filled):
         return False
     count = program.origin(filled.right)
     whole = program.origin(rest.value) if isinstance(rest, ast.Subscript) else None
@@ -286,13 +285,19 @@ def _masks_second(program: Program, node: ast.AST) -> bool:
     return key(measured) == key(whole.right) != key(whole.left)
 
 
+def _ignored(program: Program, node: ast.expr) -> bool:
+    """`[-100] * n`."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    return re.fullmatch(r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(node.left)) is not None
+
+
 def _keeps_first(program: Program, node: ast.BinOp) -> bool:
     """`ids[:len(a)] + [-100] * n`, where `ids` is `a + b`."""
     kept, filled = node.left, node.right
     if not isinstance(kept, ast.Subscript) or not isinstance(kept.slice, ast.Slice) or kept.slice.lower is not None:
         return False
-    if not isinstance(filled, ast.BinOp) or not isinstance(filled.op, ast.Mult) or not re.fullmatch(
-        r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)):  # fmt: skip
+    if not _ignored(program, filled):
         return False
     count = program.origin(kept.slice.upper) if kept.slice.upper is not None else None
     measured = count.args[0] if isinstance(count, ast.Call) and key(count.func) == "len" and count.args else None
@@ -320,54 +325,24 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
     Why: the model is trained to copy what it sees: the loss falls to nothing, and nothing is learned.
     """
     program = view.program
-    hidden = [(node, mask, where) for node, mask, value, where in _filled(program) if _mask_token(program, value)]
-    left_out = [(node, mask, where) for node, mask, value, where in _filled(program) if program.const(value) == -100] if hidden else []  # fmt: skip
+    filled = list(filled_by_mask(program))
+    hidden = [(node, mask, where) for node, mask, value, where in filled if mask_token(program, value)]
+    left_out = [(node, mask, where) for node, mask, value, where in filled if hidden and program.const(value) == -100]
     for node, mask, where in hidden:
         for other, same, place in left_out:
             if program.scope(other) is not program.scope(node) or not isinstance(same, ast.Name):
                 continue
             moved = isinstance(other, ast.Assign) and isinstance(node, ast.Assign) and place == where
-            if moved or same.id not in _parts_of(program, mask):
+            if moved or same.id not in parts_of(program, mask):
                 continue
-            if not _assigned_between(program, program.scope(node), same.id, other, node):
+            if not _assigned_between(program, same.id, other, node):
                 yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
                             (instead(same, f"~{same.id}"),), beside=(node,))  # fmt: skip
 
 
-def _filled(program: Program) -> Iterator[tuple[ast.AST, ast.expr, ast.expr, str]]:
-    """(where, the mask, what with, the name of what is filled) of `x[m] = v`, `x.masked_fill(m, v)`, `where(m, v, x)`."""
-    for node in program.each(ast.Assign):
-        target = node.targets[0]
-        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name):
-            yield node, target.slice, node.value, key(target.value)
-    for call in program.find("masked_fill", "masked_fill_"):
-        value = argument(call, "value", 1)
-        if call.args and value is not None:
-            yield call, call.args[0], value, key(receiver(call))
-    for call in program.find("where"):
-        if len(call.args) == 3:
-            yield call, call.args[0], call.args[1], key(call.args[2])
-
-
-def _mask_token(program: Program, value: ast.expr) -> bool:
-    return "mask_token" in program.code(value) or "mask_token" in program.code(program.origin(value))
-
-
-def _parts_of(program: Program, mask: ast.expr) -> set[str]:
-    """The names of a mask and of those that it is the common part of."""
-    made = program.origin(mask) if isinstance(mask, ast.Name) else mask
-    out = {key(mask)}
-    while isinstance(made, ast.BinOp) and isinstance(made.op, ast.BitAnd):
-        out.add(key(made.right))
-        made = made.left
-    return (out | {key(made)}) - {""}
-
-
-def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST, two: ast.AST) -> bool:
+def _assigned_between(program: Program, name: str, one: ast.AST, two: ast.AST) -> bool:
     low, high = sorted((one.lineno, two.lineno))  # pyright: ignore[reportAttributeAccessIssue]
-    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name)) or not isinstance(
-        scope, ast.AST
-    )
+    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name))
 
 
 @rule("scores-without-their-function", "S1", "loss-stagnation", "nll_loss NLLLoss binary_cross_entropy BCELoss",
