@@ -9,7 +9,7 @@ from ...program import Program, argument, key, receiver
 
 
 def filled_by_mask(program: Program) -> Iterator[tuple[ast.AST, ast.expr, ast.expr, str]]:
-    """(where, the mask, what with, the name of what is filled) of `x[m] = v`, `x.masked_fill(m, v)`, `where(m, v, x)`."""
+    """(where, the mask, with what, the name of what is filled): `x[m] = v`, `x.masked_fill(m, v)`, `where(m, v, x)`."""
     for node in program.each(ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name):
