@@ -157,7 +157,7 @@ def handed_metrics(program: Program) -> set[ast.AST]:
     return set(named)
 
 
-def as_handed(program: Program, expr: ast.expr, functions: set[ast.AST]) -> int | None:
+def as_handed(program: Program, expr: ast.expr, functions: set[ast.AST], deep: int = 3) -> int | None:
     """0 for the predictions and 1 for the labels that a trainer has handed on, as they came."""
     scope, found = program.scope(expr), program.binding(expr)
     if not isinstance(scope, FUNCTIONS) or scope not in functions:
@@ -169,7 +169,8 @@ def as_handed(program: Program, expr: ast.expr, functions: set[ast.AST]) -> int 
         return None
     if found.part is not None:
         return found.part if key(found.value) == first else None
-    return as_handed(program, found.value, functions) if isinstance(found.value, (ast.Name, ast.Attribute)) else None
+    named = deep and isinstance(found.value, (ast.Name, ast.Attribute))
+    return as_handed(program, found.value, functions, deep - 1) if named else None
 
 
 @rule("labels-numbered-by-a-set", "S2", "eval-harness-drift", "set( enumerate zip(",

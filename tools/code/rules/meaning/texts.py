@@ -99,8 +99,9 @@ def special_tokens_in_the_middle(view: View) -> Iterator[Fault]:
 def _tokenised(view: View, expr: ast.expr) -> ast.Call | None:
     """The call of the tokenizer whose ids a value is."""
     value = view.program.origin(expr)
-    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and (rest := _joined(value)) is not None:
-        value = view.program.origin(rest)
+    for _ in range(3):
+        rest = _joined(value) if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) else None
+        value = view.program.origin(rest) if rest is not None else value
     if (
         isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == "input_ids"
     ) or (isinstance(value, ast.Attribute) and value.attr == "input_ids"):
