@@ -12,6 +12,7 @@ from .planting import Lines, indent, indented
 from .scene import Scene
 from .scenes_adapters import ADAPTERS
 from .scenes_again import AGAIN
+from .scenes_answers import ANSWERS
 from .scenes_averages import AVERAGES
 from .scenes_best import BEST
 from .scenes_data import DATA
@@ -19,7 +20,10 @@ from .scenes_figures import FIGURES
 from .scenes_heads import HEADS
 from .scenes_images import IMAGES
 from .scenes_items import ITEMS
+from .scenes_labels import LABELLED
+from .scenes_logits import LOGITS
 from .scenes_losses import LOSSES
+from .scenes_models import MODELS
 from .scenes_networks import NETWORKS
 from .scenes_optimizers import OPTIMIZERS
 from .scenes_policy import POLICIES
@@ -27,13 +31,16 @@ from .scenes_precision import PRECISION
 from .scenes_ranks import RANKS
 from .scenes_remade import REMADE
 from .scenes_resuming import RESUMING
+from .scenes_rewards import REWARDED
+from .scenes_rollouts import ROLLOUTS
 from .scenes_tables import TABLES
 from .scenes_teachers import TEACHERS
+from .scenes_tokens import TOKENS
 from .scenes_trainers import TRAINERS
 from .scenes_training import TRAINING
+from .scenes_weighed import WEIGHED
 
-SCENES = (*RANKS, *TRAINING, *POLICIES, *DATA, *FIGURES, *BEST, *TABLES, *ITEMS, *IMAGES, *TRAINERS, *RESUMING, *AGAIN,
-          *NETWORKS, *HEADS, *AVERAGES, *TEACHERS, *OPTIMIZERS, *REMADE, *PRECISION, *ADAPTERS, *LOSSES)  # fmt: skip
+SCENES = (*ADAPTERS, *AGAIN, *ANSWERS, *AVERAGES, *BEST, *DATA, *FIGURES, *HEADS, *IMAGES, *ITEMS, *LABELLED, *LOGITS, *LOSSES, *MODELS, *NETWORKS, *OPTIMIZERS, *POLICIES, *PRECISION, *RANKS, *REMADE, *RESUMING, *REWARDED, *ROLLOUTS, *TABLES, *TEACHERS, *TOKENS, *TRAINERS, *TRAINING, *WEIGHED)  # fmt: skip
 BETWEEN = ("# as before", 'print("here")', "# checked by hand", "started = True", 'logger.info("next")')
 """Lines that do nothing."""
 

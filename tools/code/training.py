@@ -35,7 +35,7 @@ PARTS = re.compile(r"micro|chunk|(^|_)(group|window|mbs|mini_?batches|batches|pi
 """Names of the batches that make one step together."""
 PIECES = ("split", "chunk", "tensor_split", "array_split")
 """Calls that take a batch apart."""
-WINDOWS = ("batched", "chunked", "ichunked", "grouper", "partition_all", "windows", "sliced")
+WINDOWS = ("batched", "chunked", "ichunked", "grouper", "partition_all", "windows", "sliced", "grouped", "chunks")
 """Calls that hand several batches on together."""
 
 
@@ -82,7 +82,7 @@ class Training:
                 word = key(loop.iter) or key(loop.iter.func if isinstance(loop.iter, ast.Call) else None)
                 if cut or PARTS.search(word):
                     return Accumulation(loop.iter, None, None, True)
-                if (size := _window(self.program, loop.iter)) is not None:
+                if (size := window(self.program, loop.iter)) is not None:
                     return Accumulation(size, None, None, True)
         return None
 
@@ -117,7 +117,7 @@ class Accumulation:
     positive: bool = True
 
 
-def _window(program: Program, over: ast.expr) -> ast.expr | None:
+def window(program: Program, over: ast.expr) -> ast.expr | None:
     """How many batches a loop goes over, of those that a step takes together: `for win in windows(loader, n)`."""
     found = program.binding(over) if isinstance(over, ast.Name) else None
     made = found.value if found is not None and found.how == "for" else None

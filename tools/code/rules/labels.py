@@ -39,7 +39,7 @@ def sliced(view: View, expr: ast.AST, whole: str = "", deep: int = 3) -> bool:
     while waiting:
         top, left = waiting.pop()
         for node in program.traced(top, 0):
-            if isinstance(node, ast.Slice) or (
+            if (isinstance(node, ast.Slice) and (node.lower or node.upper or node.step)) or (
                 isinstance(node, ast.Call) and last(program.path(node.func)) in SHIFTS):  # fmt: skip
                 return True
             named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node)

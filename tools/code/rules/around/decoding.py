@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
-from ..look import source
+from ..look import model_call, source
 from ..meaning.ways import given
 from ..rule import Fault, View, rule
 from .generation import generations
@@ -190,11 +190,44 @@ def drawn_from_raw_scores(view: View) -> Iterator[Fault]:
         scores = any(isinstance(n, ast.Attribute) and n.attr == "logits" for n in nodes) and re.search(
             r"logit", key(table) + program.code(value)
         )
+        scores = scores or _still_scores(view, table)
         changed = [b for b in program.bindings(table) if b.how == "assign"] if key(table) else []
         soft = any("softmax" in program.code(b.value, 300) for b in changed if b.value is not None)
         if scores and not names & {"softmax", "exp", "sigmoid", "log_softmax"} and not soft:
             yield Fault(call, "tokens are drawn by their logits, not by their probabilities", "按 logits 而不是概率来抽取 token",
                         (instead(table, f"torch.softmax({source(program, table)}, dim=-1)"),) if call.args and table is call.args[0] else ())  # fmt: skip
+
+
+def _still_scores(view: View, expr: ast.expr) -> bool:
+    """Whether a value is the logits of a model as they were made, scaled, cut or masked at most."""
+    program, called = view.program, ""
+    for _ in range(16):
+        called = last(key(expr)) or called
+        expr = program.origin(expr)
+        called = last(key(expr)) or called
+        found = program.binding(expr) if isinstance(expr, ast.Name) else None
+        if found is not None and found.how == "assign" and found.part == 0 and found.value is not None:
+            expr = found.value  # `logits, loss = model(ids)`
+        if isinstance(expr, ast.Attribute) and expr.attr == "logits":
+            return model_call(view, program.origin(expr.value))
+        if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Div, ast.Mult)):
+            expr = expr.left
+        elif isinstance(expr, ast.Subscript):
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and model_call(view, expr):
+            return "logit" in called
+        elif (
+            isinstance(expr, ast.Call) and last(program.path(expr.func)) in KEPT and (on := receiver(expr)) is not None
+        ):
+            torch_ = key(on) in ("torch", "th")
+            expr = on if not torch_ else expr.args[-1] if expr.args else on
+        else:
+            return False
+    return False
+
+
+KEPT = ("where", "masked_fill", "masked_fill_", "to", "float", "squeeze", "contiguous")
+"""Calls behind which scores are still scores; of `torch.where` the last part."""
 
 
 @rule("temperature-multiplied", "S2", "sampling-params-wrong", "temp tau",
@@ -228,9 +261,11 @@ def temperature_multiplied(view: View) -> Iterator[Fault]:
                 "cosine_similarity",
             )
             product |= bool(re.search(r"logits$|sim(ilarity)?$", last(key(scores))))
+            product |= _becomes_scores(program, node)
             squared = isinstance(program.parent.get(node), ast.BinOp) and re.search(
                 r"T\s{0,4}\*\*|\.exp\(\)", program.code(program.parent[node])
             )
+            number = number if isinstance(number, float) or not named else program.const(program.origin(heat))
             small = (isinstance(number, float) and 0 < number < 1) or _default(program, heat)
             if (
                 named
@@ -242,6 +277,18 @@ def temperature_multiplied(view: View) -> Iterator[Fault]:
                 yield Fault(node, f"scores are multiplied by `{key(heat)}`, which is below 1: they are to be divided", f"分数乘以小于 1 的 `{key(heat)}`：应当相除",
                             (instead(node, f"{source(program, scores)} / {source(program, heat)}"),))  # fmt: skip
                 break
+
+
+def _becomes_scores(program: Program, node: ast.BinOp) -> bool:
+    """Whether a product is named as scores, or goes into a softmax as it is."""
+    above = program.parent.get(node)
+    if isinstance(above, ast.Assign):
+        return above.value is node and bool(re.search(r"logits$|scores$", last(key(above.targets[0]))))
+    return (
+        isinstance(above, ast.Call)
+        and last(program.path(above.func)) == "softmax"
+        and node in (*above.args, receiver(above))
+    )
 
 
 def _default(program: Program, heat: ast.expr) -> bool:

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...program import Program
 from ..rule import Fault, View, rule
 
 COMPARES = re.compile(r"(?i)\bjudge|better|prefer|winner|which (?:one|answer|response)|裁判|更好|哪个|评判")
@@ -45,14 +46,22 @@ def judge_sees_one_order(view: View) -> Iterator[Fault]:
     Known gaps: an order that the caller turns round, or that the data already mix, is not visible in the program.
     """
     program = view.program
-    for node in program.each(ast.Constant):
-        text = node.value if isinstance(node.value, str) and ("{" in node.value or "%s" in node.value) else ""
+    for node in program.each(ast.Constant, ast.JoinedStr):
+        text = _template(node)
         if text and COMPARES.search(text) and all(p.search(text) for p in TWO):
             if BOTH.search(program.text):
                 return
             yield Fault(node, "the judge is shown the two answers in one order only: the candidate always stands in one place",
                         "评审只看到一种先后顺序：候选回答总在同一个位置")  # fmt: skip
             return
+
+
+def _template(node: ast.Constant | ast.JoinedStr) -> str:
+    """The text of a template, or of one that is filled where it stands."""
+    if isinstance(node, ast.JoinedStr):
+        parts = (str(v.value) if isinstance(v, ast.Constant) else "{}" for v in node.values)
+        return "".join(parts) if len(node.values) > 1 else ""
+    return node.value if isinstance(node.value, str) and ("{" in node.value or "%s" in node.value) else ""
 
 
 @rule("format-outweighs-answer", "S2", "rlvr-answer-guessing", "format fmt tag",
@@ -75,23 +84,45 @@ def format_outweighs_answer(view: View) -> Iterator[Fault]:
     Known gaps: weights that come from a configuration, and format as a condition of the rest, are not seen.
     """
     program = view.program
-    for node in program.each(ast.BinOp):
+    for node in program.each(ast.BinOp, ast.AugAssign):
         if not isinstance(node.op, ast.Add):
             continue
         weights: dict[str, float] = {}
-        for term in _terms(node):
-            if not isinstance(term, ast.BinOp) or not isinstance(term.op, ast.Mult):
-                continue
-            for factor, part in ((term.left, term.right), (term.right, term.left)):
-                weight, name = program.const(factor), _name(part)
-                kind = "format" if FORMAT.search(name) else "right" if RIGHT.search(name) else ""
-                if kind and isinstance(weight, (int, float)) and weight > 0:
-                    weights.setdefault(kind, float(weight))
-        if len(weights) == 2 and weights["format"] >= weights["right"]:
+        told = False
+        for term in _parts(program, node):
+            kind, weight, written = _weighed(program, term)
+            if kind and weight > 0:
+                weights.setdefault(kind, weight)
+                told |= written
+        if told and len(weights) == 2 and weights["format"] >= weights["right"]:
             form, right = weights["format"], weights["right"]
             yield Fault(node, f"the reward weighs the format {form:g} and the answer {right:g}: well-formed guesses pay, and nothing looks at the thought itself",
                         f"奖励中格式权重 {form:g}、答案权重 {right:g}：格式对的瞎猜也能得分，推理内容没有检查")  # fmt: skip
             return
+
+
+def _parts(program: Program, node: ast.BinOp | ast.AugAssign) -> Iterator[ast.expr]:
+    """The terms of a sum, or of all that a name is given and raised by."""
+    if isinstance(node, ast.BinOp):
+        yield from _terms(node)
+    else:
+        for binding in program.bindings(node.target):
+            yield from (
+                _terms(binding.value) if binding.value is not None and binding.how in ("assign", "augment") else ()
+            )
+
+
+def _weighed(program: Program, term: ast.expr) -> tuple[str, float, bool]:
+    """(`format`, `right` or nothing, its weight, whether that is written) of a term of a reward."""
+    pairs = [(None, term)]
+    if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult):
+        pairs = [(term.left, term.right), (term.right, term.left)]
+    for factor, part in pairs:
+        weight, name = 1.0 if factor is None else program.const(factor), _name(part)
+        kind = "format" if FORMAT.search(name) else "right" if RIGHT.search(name) else ""
+        if kind and isinstance(weight, (int, float)):
+            return kind, float(weight), factor is not None
+    return "", 0.0, False
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...program import FUNCTIONS, key, last, receiver
+from ...program import FUNCTIONS, Program, key, last, receiver
 from ..meaning.ways import given, opaque, peeled, reached, returns
 from ..rule import Fault, View, rule
 from .generation import without_specials
@@ -138,15 +138,42 @@ def ignored_labels_decoded(view: View) -> Iterator[Fault]:
     program = view.program
     if program.mentions("-100", "ignore_index", "IGNORE_INDEX", "label_pad_token_id", "ignore_pad_token"):
         return
+    handed = handed_metrics(program)
     for call in program.find("batch_decode"):
         scope = program.scope(call)
-        if not call.args or not isinstance(scope, FUNCTIONS) or scope.name != "compute_metrics":
+        if not call.args or not isinstance(scope, FUNCTIONS) or scope not in handed:
             continue
-        if re.search(r"label", last(key(call.args[0])) or "", re.I) and "label_ids" not in scope.name:
+        named = scope.name == "compute_metrics" and re.search(r"label", last(key(call.args[0])) or "", re.I)
+        made = program.origin(call.args[0], inside=False)
+        if (named and not isinstance(made, ast.Call)) or as_handed(program, call.args[0], handed) == 1:
             yield Fault(call, "labels are decoded with -100 in them", "解码标签时没有替换其中的 -100")
 
 
-@rule("labels-numbered-by-a-set", "S2", "eval-harness-drift", "set(",
+def handed_metrics(program: Program) -> set[ast.AST]:
+    """The functions that a trainer hands its predictions and labels."""
+    given = {key(k.value) for n in program.calls if n.endswith("Trainer") for c in program.find(n) for k in c.keywords
+             if k.arg == "compute_metrics"}  # fmt: skip
+    named = [f for n in ("compute_metrics", *given) for f in program.functions.get(last(n), ())]
+    return set(named)
+
+
+def as_handed(program: Program, expr: ast.expr, functions: set[ast.AST], deep: int = 3) -> int | None:
+    """0 for the predictions and 1 for the labels that a trainer has handed on, as they came."""
+    scope, found = program.scope(expr), program.binding(expr)
+    if not isinstance(scope, FUNCTIONS) or scope not in functions:
+        return None
+    first = scope.args.args[-1].arg if scope.args.args else ""
+    if isinstance(expr, ast.Attribute) and key(expr.value) == first:
+        return {"predictions": 0, "label_ids": 1}.get(expr.attr)
+    if found is None or found.how != "assign" or found.value is None:
+        return None
+    if found.part is not None:
+        return found.part if key(found.value) == first else None
+    named = deep and isinstance(found.value, (ast.Name, ast.Attribute))
+    return as_handed(program, found.value, functions, deep - 1) if named else None
+
+
+@rule("labels-numbered-by-a-set", "S2", "eval-harness-drift", "set( enumerate zip(",
       bad="""
       from transformers import AutoModelForSequenceClassification
       labels = set(row["label"] for row in rows)
@@ -170,11 +197,14 @@ def labels_numbered_by_a_set(view: View) -> Iterator[Fault]:
     Known gaps: where the table is saved and loaded again, which is looked for by name.
     """
     program = view.program
-    for call in program.find("enumerate"):
+    for call in (*program.find("enumerate"), *program.find("zip")):
         if not call.args or not _is_set(view, call.args[0]):
             continue
         above = next((n for n in program.up(call) if isinstance(n, (ast.DictComp, ast.stmt))), None)
-        if isinstance(above, ast.DictComp) and any(g.iter is call for g in above.generators):
+        each = isinstance(above, ast.DictComp) and any(g.iter is call for g in above.generators)
+        if last(program.path(call.func)) == "zip":
+            each = len(call.args) == 2 and _counts(program, call.args[1]) and (each or _table_of(program, call))
+        if each:
             statement = program.statement(call)
             name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
             kept = (
@@ -187,6 +217,17 @@ def labels_numbered_by_a_set(view: View) -> Iterator[Fault]:
             if name and not kept:
                 yield Fault(call, "numbered in the order of a set, which changes from run to run",
                             "按集合的顺序编号：每次运行次序都不同")  # fmt: skip
+
+
+def _counts(program: Program, expr: ast.expr) -> bool:
+    """`range(n)`, `count()`."""
+    return isinstance(expr, ast.Call) and last(program.path(expr.func)) in ("range", "count", "arange")
+
+
+def _table_of(program: Program, call: ast.Call) -> bool:
+    """Whether pairs are made a dictionary as they are."""
+    above = program.parent.get(call)
+    return isinstance(above, ast.Call) and key(above.func) == "dict" and above.args == [call]
 
 
 def _is_set(view: View, expr: ast.expr) -> bool:
@@ -247,6 +288,10 @@ def split_by_salted_hash(view: View) -> Iterator[Fault]:
                 return
 
 
+SPLITS = r"train|test|val|dev|split|fold|shard|hold_?out|held_?out|rank"
+"""Words of what examples are chosen for."""
+
+
 def _splits(view: View, node: ast.AST) -> bool:
     """Whether a value chooses examples: it is compared, or returned by what is called a split or bucket."""
     program = view.program
@@ -254,10 +299,21 @@ def _splits(view: View, node: ast.AST) -> bool:
     if any(isinstance(a, ast.Compare) for a in program.up(node)):
         return bool(
             re.search(
-                r"train|test|val|dev|split|fold|shard|holdout|rank",
+                SPLITS,
                 program.code(program.statement(node), 2000) + getattr(scope, "name", ""),
                 re.I,
             )
         )
+    kept = program.statement(node)
+    if isinstance(kept, ast.Assign) and kept.value is node and isinstance(kept.targets[0], ast.Name):
+        name = kept.targets[0].id
+        for test in program.within(scope, ast.Compare):
+            chosen = (
+                program.statement(test)
+                if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(test))
+                else None
+            )
+            if chosen is not None and re.search(SPLITS, program.code(chosen, 400), re.I):
+                return True
     named = re.search(r"split|bucket|fold|shard|partition", getattr(scope, "name", ""), re.I)
     return bool(named) and any(n is node for v in returns(scope) for n in ast.walk(v))

@@ -17,6 +17,8 @@ from ..rule import Fault, View, rule
 DROPS = re.compile(r"gpt2|opt-\d|bloom|bart|\bt5|flan|blenderbot|pegasus|marian|galactica|dropout", re.I)
 """Models that are known to have dropout, and what says that there is some."""
 NONE = re.compile(r"disable_dropout|(dropout|pdrop|drop_rate)\w{0,20}[\"']?\s{0,2}[=:]\s{0,2}0(\.0)?\b", re.I)
+DEEP = 16
+"""Names and calls from a loss back to the model: through a function of log-probabilities, ratios, losses of tokens."""
 ROLLOUT = """
 policy = AutoModelForCausalLM.from_pretrained("gpt2")
 optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-6)
@@ -64,7 +66,9 @@ def _ever_off(view: View) -> bool:
     """Whether a model that is no helper is ever put into evaluation mode."""
     program = view.program
     calls = [c for c in program.find("eval") if not c.args]
-    calls += [c for c in program.find("train") if c.args and program.const(c.args[0]) is not True]
+    calls += [
+        c for c in program.find("train") if receiver(c) is not None and c.args and program.const(c.args[0]) is not True
+    ]
     for call in calls:
         on = receiver(call)
         helper = on is not None and OTHERS.search(last(key(on)) or program.code(on))
@@ -94,7 +98,7 @@ def _put_in_training(view: View, training: Training, model: ast.expr) -> bool:
     names = {key(n) for n, _, _ in made_of(program, model, (), 3) if isinstance(n, (ast.Name, ast.Attribute))}
     called = {last(key(receiver(c))) for c in program.find("train") if receiver(c) is not None}
     used = {last(key(n)) for b in training.of("backward") if b.on is not None
-            for n, cut, _ in made_of(program, b.on, b.calls) if not cut and isinstance(n, (ast.Name, ast.Attribute))}  # fmt: skip
+            for n, cut, _ in made_of(program, b.on, b.calls, DEEP) if not cut and isinstance(n, (ast.Name, ast.Attribute))}  # fmt: skip
     used |= {last(k) for k in trained(view, training)}
     mine = {last(n) for n in names}
     return bool(mine & called) and bool(mine & used) and not OTHERS.search(last(key(model)))

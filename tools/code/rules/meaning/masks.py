@@ -1,6 +1,6 @@
 """Rules on which positions count: masks in the mean, masks by a position off, the wrong side masked, texts without end."""
 
-# ruff: noqa: E501, SIM102  one sentence, pattern or question on one line
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ..rule import Fault, View, rule
 from ..steps.aligned import divided_by_all, masked_from_the_left, off_by_one
+from .filling import filled_by_mask, mask_token, parts_of
 from .terms import criteria, last_layer, meaning
 from .ways import constructor, whole
 
@@ -158,6 +159,9 @@ def _cut(expr: ast.expr) -> str:
 
 FED = re.compile(r"input_ids\[[^\]]{0,20}:-1\]|log_softmax|cross_entropy|CrossEntropy|gather|logp")
 """Words of a function that computes a loss of the next tokens."""
+TARGETS = re.compile(r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$")
+OF_ANSWERS = re.compile(r"(loss|response|completion|answer|label|action|assistant|target)_?mask(['\"\]]{0,3})$")
+"""Names of masks that say which tokens count."""
 
 
 @rule("mask-cut-at-the-other-end", "S1", "loss-mask-misaligned", "mask padding_side",
@@ -190,24 +194,17 @@ def mask_cut_at_the_other_end(view: View) -> Iterator[Fault]:
     cut = {n: how for n in program.each(ast.Subscript) if (how := _cut(n))}
     if ":-1" not in cut.values():
         return
-    for functions in program.functions.values():
-        for function in functions:
-            cuts: dict[str, list[ast.Subscript]] = {"targets": [], "masks": []}
-            for node in program.within(function, ast.Subscript):
-                if node in cut:
-                    word = last(key(node.value)) or program.code(node.value)
-                    if cut[node] == "1:" and re.search(
-                        r"(^|_)(labels?|input_ids|ids|tokens|targets?)(['\"\]]{0,3})$", word
-                    ):
-                        cuts["targets"].append(node)
-                    elif re.search(
-                        r"(loss|response|completion|answer|label|action|assistant|target)_?mask(['\"\]]{0,3})$", word
-                    ):
-                        cuts["masks"].append(node)
-            ends = {cut[n] for n in cuts["masks"]}
-            if cuts["targets"] and ends == {":-1"} and FED.search(program.code(function, 20_000)):
-                yield Fault(cuts["masks"][0], "the mask is cut at the other end than the targets: it is off by one",
-                            "mask 与目标的切法相反：错开一位", beside=(cuts["targets"][0],))  # fmt: skip
+    for scope in [f for functions in program.functions.values() for f in functions] + [program.tree]:
+        nodes = [n for n in program.within(scope, ast.Subscript) if n in cut]
+        if scope is program.tree:
+            nodes = [n for n in nodes if program.scope(n) is scope]
+        called = {n: last(key(n.value)) or program.code(n.value) for n in nodes}
+        targets = [n for n in nodes if cut[n] == "1:" and TARGETS.search(called[n])]
+        masks = [n for n in nodes if n not in targets and OF_ANSWERS.search(called[n])]
+        body = program.code(scope, 20_000) if scope is not program.tree else program.text
+        if targets and {cut[n] for n in masks} == {":-1"} and FED.search(body):
+            yield Fault(masks[0], "the mask is cut at the other end than the targets: it is off by one",
+                        "mask 与目标的切法相反：错开一位", beside=(targets[0],))  # fmt: skip
 
 
 @rule("answer-masked-instead", "S1", "loss-mask-misaligned", "-100 IGNORE ignore",
@@ -254,7 +251,7 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
     for node in program.each(ast.BinOp):
         if not isinstance(node.op, ast.Add):
             continue
-        if _masks_second(program, node):
+        if _masks_second(program, node) or _keeps_first(program, node):
             yield Fault(node, "the answer is masked and the prompt is trained on", "被屏蔽的是回答，训练的却是提示")
         right = node.right
         if (
@@ -276,9 +273,7 @@ def _masks_second(program: Program, node: ast.BinOp) -> bool:
     if not isinstance(node.left, ast.BinOp):
         return False
     filled, rest = node.left, node.right
-    if not isinstance(filled.op, ast.Mult) or not re.fullmatch(
-        r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(filled.left)
-    ):
+    if not _ignored(program, filled):
         return False
     count = program.origin(filled.right)
     whole = program.origin(rest.value) if isinstance(rest, ast.Subscript) else None
@@ -289,6 +284,27 @@ def _masks_second(program: Program, node: ast.BinOp) -> bool:
     if not isinstance(whole, ast.BinOp) or not isinstance(whole.op, ast.Add) or measured is None or not key(measured):
         return False
     return key(measured) == key(whole.right) != key(whole.left)
+
+
+def _ignored(program: Program, node: ast.expr) -> bool:
+    """`[-100] * n`."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    return re.fullmatch(r"\[(-100|\w{0,40}IGNORE\w{0,40})\]", program.code(node.left)) is not None
+
+
+def _keeps_first(program: Program, node: ast.BinOp) -> bool:
+    """`ids[:len(a)] + [-100] * n`, where `ids` is `a + b`."""
+    kept, filled = node.left, node.right
+    if not isinstance(kept, ast.Subscript) or not isinstance(kept.slice, ast.Slice) or kept.slice.lower is not None:
+        return False
+    if not _ignored(program, filled):
+        return False
+    count = program.origin(kept.slice.upper) if kept.slice.upper is not None else None
+    measured = count.args[0] if isinstance(count, ast.Call) and key(count.func) == "len" and count.args else None
+    whole = program.origin(kept.value)
+    joined = isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Add) and measured is not None
+    return joined and key(measured) == key(whole.left) != ""  # type: ignore[union-attr, arg-type]
 
 
 @rule("masked-tokens-not-predicted", "S1", "loss-mask-misaligned", "mask_token",
@@ -310,34 +326,24 @@ def masked_tokens_not_predicted(view: View) -> Iterator[Fault]:
     Why: the model is trained to copy what it sees: the loss falls to nothing, and nothing is learned.
     """
     program = view.program
-    for node in program.each(ast.Assign):
-        target = node.targets[0]
-        if (
-            not isinstance(target, ast.Subscript)
-            or not isinstance(target.slice, ast.Name)
-            or "mask_token" not in program.code(node.value)  # pyright: ignore[reportAttributeAccessIssue]
-        ):
-            continue
-        scope = program.scope(node)
-        for other in program.within(scope):
-            place = other.targets[0] if isinstance(other, ast.Assign) else None
-            if (
-                isinstance(place, ast.Subscript)
-                and isinstance(place.slice, ast.Name)
-                and place.slice.id == target.slice.id
-                and program.const(other.value) == -100  # pyright: ignore[reportAttributeAccessIssue]
-                and key(place.value) != key(target.value)
-            ):
-                if not _assigned_between(program, scope, target.slice.id, other, node):
-                    yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
-                                (instead(place.slice, f"~{place.slice.id}"),), beside=(node,))  # fmt: skip
+    filled = list(filled_by_mask(program))
+    hidden = [(node, mask, where) for node, mask, value, where in filled if mask_token(program, value)]
+    left_out = [(node, mask, where) for node, mask, value, where in filled if hidden and program.const(value) == -100]
+    for node, mask, where in hidden:
+        for other, same, place in left_out:
+            if program.scope(other) is not program.scope(node) or not isinstance(same, ast.Name):
+                continue
+            moved = isinstance(other, ast.Assign) and isinstance(node, ast.Assign) and place == where
+            if moved or same.id not in parts_of(program, mask):
+                continue
+            if not _assigned_between(program, same.id, other, node):
+                yield Fault(other, "the masked tokens are left out of the loss", "被遮盖的 token 反而不计入 loss",
+                            (instead(same, f"~{same.id}"),), beside=(node,))  # fmt: skip
 
 
-def _assigned_between(program: Program, scope: ast.AST, name: str, one: ast.AST, two: ast.AST) -> bool:
+def _assigned_between(program: Program, name: str, one: ast.AST, two: ast.AST) -> bool:
     low, high = sorted((one.lineno, two.lineno))  # pyright: ignore[reportAttributeAccessIssue]
-    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name)) or not isinstance(
-        scope, ast.AST
-    )
+    return any(low < getattr(b.node, "lineno", 0) < high for b in program.bindings(one, name))
 
 
 @rule("scores-without-their-function", "S1", "loss-stagnation", "nll_loss NLLLoss binary_cross_entropy BCELoss",

@@ -115,7 +115,7 @@ def reference_sign_flipped(view: View) -> Iterator[Fault]:
                 return
 
 
-@rule("group-statistics-of-the-wrong-axis", "S1", "rl-no-convergence", "mean",
+@rule("group-statistics-of-the-wrong-axis", "S1", "rl-no-convergence", "mean sum(",
       bad="""
       grouped = rewards.view(-1, num_generations)
       advantages = (grouped - grouped.mean(dim=0)) / (grouped.std(dim=0) + 1e-4)
@@ -131,7 +131,7 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
     """
     program = view.program
     yield from _over_everything(program)
-    for call in program.find("mean"):
+    for call in (*program.find("mean"), *_sums_of_others(program)):
         on, axis = receiver(call), argument(call, "dim", 0) or argument(call, "axis")
         if (
             on is None
@@ -143,6 +143,15 @@ def group_statistics_of_the_wrong_axis(view: View) -> Iterator[Fault]:
         if found is not None:
             what, zh, beside = found
             yield Fault(call, what, zh, beside=beside)
+
+
+def _sums_of_others(program: Program) -> Iterator[ast.Call]:
+    """The sum of a baseline that leaves one out: `r.sum(1, keepdim=True) - r`."""
+    for call in program.find("sum"):
+        above, on = program.parent.get(call), key(receiver(call))
+        less = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.left is call
+        if on and less and isinstance(above, ast.BinOp) and key(above.right) == on:
+            yield call
 
 
 def _over_everything(program: Program) -> Iterator[Fault]:
@@ -203,7 +212,7 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
         factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I) or (
             isinstance(n, ast.Name) and n.id == "g" and re.search(r"gae|advantage|td_target", getattr(program.scope(node), "name", "")))]  # fmt: skip
         scope = program.scope(node)
-        if not factors or not isinstance(scope, FUNCTIONS):
+        if not factors or not isinstance(scope, (*FUNCTIONS, ast.Module)):
             continue
         for name, bound in program.bound.get(scope, {}).items():
             if re.fullmatch(
@@ -212,10 +221,7 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
                 (b.how in ("assign", "for") and b.part is not None) or (b.how == "parameter" and "mask" not in name)
                 for b in bound
             ):
-                read = any(
-                    isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-                    for n in program.within(scope)
-                )
+                read = any(n.id == name and isinstance(n.ctx, ast.Load) for n in program.within(scope, ast.Name))
                 if not read:
                     yield Fault(node, f"the target goes on behind the end of an episode: `{name}` is not used",
                                 f"目标越过了回合结束：`{name}` 没有被使用")  # fmt: skip
@@ -252,6 +258,8 @@ def ratio_upside_down(view: View) -> Iterator[Fault]:
             bool(re.search(r"(^|_|\b|\.|\[['\"])(old|behavio\w{0,3}r|rollout|sampled)(_|\b)|_old\b", program.code(s)))
             for s in (value.left, value.right)
         ]
+        if not any(old):
+            old = _drawn_before(program, value)
         clipped = re.search(
             rf"clamp\(\s{{0,9}}{target}|clip\(\s{{0,9}}{target}|{target}\.(clamp|clip)", whole(program, call)
         )
@@ -259,6 +267,14 @@ def ratio_upside_down(view: View) -> Iterator[Fault]:
             a, b = source(program, value.left), source(program, value.right)
             yield Fault(call, "the ratio is old over new: good actions become rarer",
                         "比值是旧策略除以新策略：好的动作反而变少", (instead(value, f"{b} - {a}"),))  # fmt: skip
+
+
+def _drawn_before(program: Program, value: ast.BinOp) -> list[bool]:
+    """Which side of a difference is old, where no name says so: part of a table, the other side asked of the policy now."""
+    sides = (value.left, value.right)
+    asked = [any(isinstance(n, ast.Call) and last(program.path(n.func)) == "log_prob" for n in program.traced(s, 3)) for s in sides]  # fmt: skip
+    kept = [isinstance(s, ast.Subscript) for s in sides]
+    return [kept[i] and not asked[i] and asked[1 - i] for i in (0, 1)]
 
 
 @rule("surrogate-not-negated", "S1", "rl-no-convergence", "ratio log_prob",
@@ -290,7 +306,7 @@ def surrogate_not_negated(view: View) -> Iterator[Fault]:
                 continue
             nodes = [n for n, _, _ in made_of(program, event.on, event.calls)]
             smaller = [n for n in nodes if isinstance(n, ast.Call) and last(program.path(n.func)) in ("min", "minimum") and len(n.args) == 2
-                       and all(re.search(r"adv|surr|ratio", program.code(a), re.I) for a in n.args)]  # fmt: skip
+                       and all(re.search(r"adv|surr|ratio", program.code(a) + " " + program.code(program.origin(a)), re.I) for a in n.args)]  # fmt: skip
             smaller = smaller or _weighted(program, nodes)
             turned = any(
                 isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and not isinstance(n.operand, ast.Constant)

@@ -16,7 +16,7 @@ from .layers import module_functions, whole_text
 from .ways import class_methods
 
 
-@rule("adapter-starts-dead", "S1", "finetune-no-effect", "lora",
+@rule("adapter-starts-dead", "S1", "finetune-no-effect", "lora adapter Adapter",
       bad="""
       class LoRALinear(nn.Module):
           def __init__(self, base, r):

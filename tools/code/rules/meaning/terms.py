@@ -50,7 +50,7 @@ def meaning(view: View, expr: ast.expr, deep: int = 5) -> tuple[str, ast.AST | N
     return "", None
 
 
-@rule("probabilities-of-the-model-as-logits", "S1", "loss-stagnation", "from_logits softmax sigmoid Softmax",
+@rule("probabilities-of-the-model-as-logits", "S1", "loss-stagnation", "from_logits softmax sigmoid Softmax Sigmoid",
       bad="""
       class Net(nn.Module):
           def forward(self, x):
@@ -121,14 +121,18 @@ PEELED = ("to", "float", "cpu", "cuda", "flatten", "view", "reshape", "transpose
 """Methods behind which a value means what it meant."""
 
 
-def last_layer(view: View, expr: ast.expr) -> ast.Call | None:
+UNSHAPED = ("to", "float", "cpu", "cuda", "contiguous")
+"""Those that leave its shape, too."""
+
+
+def last_layer(view: View, expr: ast.expr, peeled_: tuple[str, ...] = PEELED) -> ast.Call | None:
     """The last layer of the `Sequential` whose output a value is."""
     program = view.program
     for _ in range(5):
         expr = program.origin(expr)
         if not isinstance(expr, ast.Call):
             return None
-        if last(program.path(expr.func)) in PEELED and isinstance(expr.func, ast.Attribute):
+        if last(program.path(expr.func)) in peeled_ and isinstance(expr.func, ast.Attribute):
             expr = expr.func.value
             continue
         forward = forward_of(view, expr)
@@ -140,7 +144,7 @@ def last_layer(view: View, expr: ast.expr) -> ast.Call | None:
             continue
         built = made(view, expr.func) if key(expr.func) else None
         if built is not None and last(program.path(built.func)) == "Sequential" and built.args:
-            end = built.args[-1]
+            end = program.origin(built.args[-1])
             return end if isinstance(end, ast.Call) else None
         return built if built is not None and last(program.path(built.func)) == "Linear" else None
     return None
@@ -218,7 +222,7 @@ def _column(view: View, expr: ast.expr) -> bool:
             in ("squeeze", "view", "reshape", "flatten", "squeeze_", "mean", "sum", "unsqueeze")
         ):
             return False
-        if isinstance(node, ast.Call) and key(node.func) and (end := last_layer(view, node)) is not None:
+        if isinstance(node, ast.Call) and key(node.func) and (end := last_layer(view, node, UNSHAPED)) is not None:
             width = argument(end, "out_features", 1)
             return (
                 last(view.program.path(end.func)) == "Linear" and width is not None and view.program.const(width) == 1
@@ -334,7 +338,7 @@ def logprobs_not_shifted(view: View) -> Iterator[Fault]:
             continue
         runs = [n for n in program.traced(table, 4) if isinstance(n, ast.Attribute) and n.attr == "logits"]
         runs = [n for n in runs if model_call(view, program.origin(n.value))]
-        tokens = peeled(view, index, SHAPES | {"clamp", "masked_fill"})
+        tokens = peeled(view, _all_of(index), SHAPES | {"clamp", "masked_fill"})
         fed = program.origin(runs[0].value) if runs else None
         same = (
             tokens is not None
@@ -353,6 +357,17 @@ def logprobs_not_shifted(view: View) -> Iterator[Fault]:
                 "each token's probability is read at its own position, not at the one before",
                 "在 token 自身的位置读取其概率，没有错开一位",
             )
+
+
+def _all_of(expr: ast.expr) -> ast.expr:
+    """`x` of `x[:, :, None]` and `x[..., None]`, which have another axis and leave nothing out."""
+    while isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Tuple):
+        full = (isinstance(p, ast.Slice) and not (p.lower or p.upper or p.step) for p in expr.slice.elts)
+        new = (isinstance(p, ast.Constant) and p.value in (None, ...) for p in expr.slice.elts)
+        if not all(f or n for f, n in zip(full, new, strict=True)):
+            break
+        expr = expr.value
+    return expr
 
 
 def _text(program: Program, node: ast.AST) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
-from ..around.tokens import NO_START
+from ..around.tokens import NO_START, as_handed, handed_metrics
 from ..look import source
 from ..rule import Fault, View, rule
 
@@ -99,6 +99,9 @@ def special_tokens_in_the_middle(view: View) -> Iterator[Fault]:
 def _tokenised(view: View, expr: ast.expr) -> ast.Call | None:
     """The call of the tokenizer whose ids a value is."""
     value = view.program.origin(expr)
+    for _ in range(3):
+        rest = _joined(value) if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) else None
+        value = view.program.origin(rest) if rest is not None else value
     if (
         isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == "input_ids"
     ) or (isinstance(value, ast.Attribute) and value.attr == "input_ids"):
@@ -109,6 +112,12 @@ def _tokenised(view: View, expr: ast.expr) -> ast.Call | None:
         return None
     on = receiver(value) if last(view.program.path(value.func)) == "encode" else value.func
     return value if view.roles.of(on) == "tokenizer" and not re.search(r"\[1:|\[:-1", view.program.code(expr)) else None
+
+
+def _joined(value: ast.BinOp) -> ast.expr | None:
+    """What is joined with a list that is written out: `ids` of `ids + [end]`."""
+    sides = (value.left, value.right)
+    return next((sides[1 - i] for i in (0, 1) if isinstance(sides[i], ast.List)), None)
 
 
 @rule("answers-without-end", "S2", "endless-generation", "labels",
@@ -151,7 +160,7 @@ def answers_without_end(view: View) -> Iterator[Fault]:
                 n
                 for n in program.within(scope, ast.Call)
                 if argument(n, "add_special_tokens") is not None
-                and view.roles.of(n.func if not isinstance(n.func, ast.Attribute) else n.func.value) == "tokenizer"
+                and "tokenizer" in (view.roles.of(n.func), view.roles.of(receiver(n)))
             ]
             if calls:
                 yield Fault(node, "no token ends the answer: the model never learns to stop",
@@ -179,6 +188,7 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
     program = view.program
     if not program.mentions("CausalLM", "LMHeadModel") or program.mentions("SequenceClassification", "Seq2Seq"):
         return
+    handed = handed_metrics(program)
     for node in program.each(ast.Compare):
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
             continue
@@ -190,8 +200,15 @@ def accuracy_not_shifted(view: View) -> Iterator[Fault]:
                 isinstance(logits, ast.Attribute)
                 and logits.attr == "logits"
                 and re.search(r"(^|_|\['|\[\")(labels|input_ids)('\]|\"\])?$", key(other))
-                and not isinstance(program.origin(other), ast.Subscript | ast.Call)
-            ):
+                and not _changed(program, other)
+            ) or (on is not None and (as_handed(program, on, handed), as_handed(program, other, handed)) == (0, 1)):
                 yield Fault(node, "predictions are compared with the labels of their own position, not of the next",
                             "预测与同一位置的标签比较，没有错开一位")  # fmt: skip
                 break
+
+
+def _changed(program: Program, labels: ast.expr) -> bool:
+    """Whether labels are cut or made by a call, not a field of a batch."""
+    made = program.origin(labels)
+    field = isinstance(made, ast.Subscript) and isinstance(program.const(made.slice), str)
+    return isinstance(made, ast.Call) or (isinstance(made, ast.Subscript) and not field)

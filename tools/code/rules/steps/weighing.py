@@ -11,6 +11,7 @@ from itertools import islice
 
 from ...flow import made_of
 from ...program import Binding, Program, argument, key, last, receiver
+from ...training import Event, window
 from ..accumulation import divisors, own, same
 from ..distributed import collectives
 from ..rule import Fault, View, rule
@@ -22,7 +23,7 @@ WEIGHED = re.compile(
     r"num_items_in_batch|n_?tok|num_tok|token_count|tokens_in|!= ?-100\)?\.|reduction\s{0,4}=\s{0,4}['\"]sum"
 )
 MASKED = re.compile(
-    r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}(len)?\(|padding_value\s{0,4}=\s{0,4}-100"
+    r"\[\s{0,4}(-100|\w{0,40}IGNORE\w{0,40})\s{0,4}\]\s{0,4}\*\s{0,4}[\w(]|padding_value\s{0,4}=\s{0,4}-100"
 )
 """Prompts that are masked, or answers that are filled up."""
 ANSWERS = re.compile(
@@ -69,7 +70,8 @@ def means_averaged_over_ranks(view: View) -> Iterator[Fault]:
             if count is not None
             else []
         )
-        tokens = any(COUNTS.search(program.code(b.value)) for b in raised if b.value is not None)
+        counts = (program.code(b.value) + program.code(program.origin(b.value)) for b in raised if b.value is not None)
+        tokens = any(COUNTS.search(c) for c in counts)
         if count is not None and tokens and key(count) not in reduced:
             yield Fault(made, f"each rank's mean is over its own `{key(count)}`, and the ranks count alike: sum both over the ranks first",
                         f"各 rank 按自己的 `{key(count)}` 求均值，再等权平均：应先分别求和", beside=(call,))  # fmt: skip
@@ -80,31 +82,26 @@ def _batch_means(view: View) -> Iterator[Fault]:
     program = view.program
     if not re.search(r"ignore_index|-100|padding\s{0,3}=|pad_token|pad_sequence", program.text):
         return
+    reduced: list[tuple[ast.Call, list[Binding]]] = []
     for call in collectives(view):
-        if not call.args or last(program.path(call.func)) not in (
-            "all_reduce",
-            "reduce",
-            "gather",
-            "gather_for_metrics",
-        ):
+        if call.args and last(program.path(call.func)) in ("all_reduce", "reduce", "gather", "gather_for_metrics"):
+            reduced.append((call, _raised(program, call.args[0])))
+    for call, raised in reduced:
+        beside = [b for c, each in reduced if program.scope(c) is program.scope(call) for b in each]
+        if any(COUNTS.search(t) or WEIGHED.search(t) for t in (program.code(b.value) for b in beside if b.value)):
             continue
-        names = {
-            key(n): n
-            for n, _, _ in islice(made_of(program, call.args[0], (), 4), 120)
-            if isinstance(n, (ast.Name, ast.Attribute))
-        }
-        raised = [b for n in names.values() for b in program.bindings(n) if b.how == "augment" and b.value is not None]
-        if any(
-            COUNTS.search(program.code(b.value)) or WEIGHED.search(program.code(b.value))
-            for b in raised
-            if b.value is not None
-        ):
-            continue
-        one = next((b.node for b in raised if b.value is not None and _mean_and_one(program, b.value, raised)), None)
+        one = next((b.node for b in raised if b.value is not None and _mean_and_one(program, b.value, beside)), None)
         if one is not None:
             yield Fault(one, "means of batches count alike over all ranks, although their tokens differ in number: sum losses and tokens",
                         "各批次的均值被等权平均，而 token 数并不相同：应分别累加 loss 之和与 token 数", beside=(call,))  # fmt: skip
             return
+
+
+def _raised(program: Program, value: ast.expr) -> list[Binding]:
+    """What is added to the names that a value is made of."""
+    nodes = (n for n, _, _ in islice(made_of(program, value, (), 4), 120))
+    named = {key(n): n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))}
+    return [b for n in named.values() for b in program.bindings(n) if b.how == "augment" and b.value is not None]
 
 
 def _own_tokens(view: View) -> Iterator[Fault]:
@@ -218,13 +215,20 @@ def token_means_averaged(view: View) -> Iterator[Fault]:
         return
     for training, found in own(view):
         for event in training.of("backward"):
-            plain = [d for d in divisors(view, event) if found.count is not None and same(program, d, found.count)]
+            counts = [c for c in (found.count, _together(program, event)) if c is not None]
+            plain = [d for d in divisors(view, event) if any(same(program, d, c) for c in counts)]
             parts = list(program.traced(event.on, 4)) if event.on is not None else []
             mean = masks and any(isinstance(n, ast.Attribute) and n.attr == "loss" for n in parts)
             mean = mean or any(isinstance(n, ast.Call) and _mean_of_answers(program, n) for n in parts)
             if plain and mean:
                 yield Fault(plain[0], "micro-batches count alike although their answers differ in length: divide the sum by all tokens of the step",
                             "各 micro-batch 等权，而回答长度不同：应除以该步全部 token 数", beside=(event.node,))  # fmt: skip
+
+
+def _together(program: Program, event: Event) -> ast.expr | None:
+    """How many batches a loop hands on together, where the backward runs over them: `for group in chunks(loader, n)`."""
+    loop = next((x for x in event.loops if isinstance(x, (ast.For, ast.AsyncFor))), None)
+    return window(program, loop.iter) if loop is not None else None
 
 
 def _mean_of_answers(program: Program, call: ast.Call) -> bool:
