@@ -10,9 +10,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+from ...tools.registry import modules
 from .loops import DEFECTS, programs
 from .planting import Defect, Lines, named, plain, tag
-from .scenes import SCENES, forms
+from .scene import Scene, forms
+
+SCENES: tuple[Scene, ...] = tuple(s for room in modules(f"{__package__}.scenes") for s in room.SCENES)
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,16 @@ class Roles:
             if name and role and name not in self.known and by_word(last(name)) in ("", role):
                 self.known[name] = role
 
+    def _answering(self) -> None:
+        """What is called and answers with `.logits` is a model, whatever its name."""
+        program = self.program
+        for node in program.each(ast.Attribute) if program.mentions("logits") else ():
+            made = program.origin(node.value) if node.attr == "logits" else None
+            name = key(made.func) if isinstance(made, ast.Call) else ""
+            foreign = name in program.imports or name in program.functions or name in program.classes
+            if name and "." not in name.removeprefix("self.") and not foreign and not by_word(last(name)):
+                self.known.setdefault(name, "model")
+
     def _uses(self) -> None:
         """A name of no known make whose use tells: it is cleared and stepped, or scales a loss."""
         done: dict[str, set[str]] = {}
@@ -249,6 +259,7 @@ class Roles:
                 if (name := key(receiver(call))) and name not in self.known:
                     done.setdefault(name, set()).add(method)
         self._kept()
+        self._answering()
         for name, methods in done.items():
             word = by_word(last(name))
             if {"zero_grad", "step"} <= methods and word != "engine":

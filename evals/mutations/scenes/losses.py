@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, all_of, placed, written
-from .scene import Scene
+from ..planting import Defect, all_of, placed, written
+from ..scene import Scene
 
-LOSSES = (
+SCENES = (
     Scene("wgan", """
         import torch
 

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, unwrapped, without, written
-from .scene import Scene
+from ..planting import Defect, unwrapped, without, written
+from ..scene import Scene
 
-POLICIES = (
+SCENES = (
     Scene("dpo", """
         import copy
         import torch

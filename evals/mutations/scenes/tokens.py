@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, all_of, without, written
-from .scene import Scene
+from ..planting import Defect, all_of, without, written
+from ..scene import Scene
 
-TOKENS = (
+SCENES = (
     Scene("alpaca", """
         import copy
         import torch

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, all_of, unwrapped, without, written
-from .scene import Scene
+from ..planting import Defect, all_of, unwrapped, without, written
+from ..scene import Scene
 
-RESUMING = (
+SCENES = (
     Scene("continued", """
         import torch
         ===

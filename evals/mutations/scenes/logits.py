@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, written
-from .scene import Scene
+from ..planting import Defect, written
+from ..scene import Scene
 
-LOGITS = (
+SCENES = (
     Scene("distilled", """
         import torch
         import torch.nn.functional as F

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, unwrapped, without, written
-from .scene import Scene
+from ..planting import Defect, ahead, all_of, unwrapped, without, written
+from ..scene import Scene
 
-AGAIN = (
+SCENES = (
     Scene("evaluator", """
         import torch
         from sklearn.metrics import roc_auc_score

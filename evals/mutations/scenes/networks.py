@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, written
-from .scene import Scene
+from ..planting import Defect, ahead, all_of, written
+from ..scene import Scene
 
-NETWORKS = (
+SCENES = (
     Scene("decoder", """
         import math
         import torch

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, without, written
-from .scene import Scene
+from ..planting import Defect, ahead, all_of, without, written
+from ..scene import Scene
 
-FIGURES = (
+SCENES = (
     Scene("accuracy", """
         import torch
         import torch.nn.functional as F

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, moved, without, written
-from .scene import Scene
+from ..planting import Defect, ahead, moved, without, written
+from ..scene import Scene
 
-REMADE = (
+SCENES = (
     Scene("two-phases", """
         import torch
         from torch.optim.lr_scheduler import OneCycleLR

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, placed, unwrapped, without, written
-from .scene import Scene
+from ..planting import Defect, ahead, all_of, placed, unwrapped, without, written
+from ..scene import Scene
 
-TRAINING = (
+SCENES = (
     Scene("half", """
         import torch
         ===

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, without, written
-from .scene import Scene
+from ..planting import Defect, ahead, all_of, without, written
+from ..scene import Scene
 
 HUB, RUNS, MODELS = (
     "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNm12345678"[:34],
@@ -14,7 +14,7 @@ HUB, RUNS, MODELS = (
 )
 """Keys of nobody, put together so that no search for keys takes them for one."""
 
-TRAINERS = (
+SCENES = (
     Scene("trainer", """
         from transformers import AutoModelForSequenceClassification, EarlyStoppingCallback, Trainer, TrainingArguments
         from transformers.trainer_utils import get_last_checkpoint

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, all_of, placed, without, written
-from .scene import Scene
+from ..planting import Defect, all_of, placed, without, written
+from ..scene import Scene
 
-WEIGHED = (
+SCENES = (
     Scene("validated", """
         import torch
         import torch.distributed as dist

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .planting import Defect, ahead, all_of, without, written
-from .scene import Scene
+from ..planting import Defect, ahead, all_of, without, written
+from ..scene import Scene
 
-TABLES = (
+SCENES = (
     Scene("loans", """
         import pandas as pd
         import torch
