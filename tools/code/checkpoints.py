@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .flow import fields, made_of
 from .program import FUNCTIONS, Program, argument, key, last, receiver
+from .source import walk
 
 if TYPE_CHECKING:
     from .rules.rule import View
@@ -81,7 +82,7 @@ def held(program: Program, state: ast.expr) -> dict[str, ast.expr]:
 def asked_for_in(expr: ast.AST) -> set[str]:
     """The fields that an expression reads: `x["k"]`, `x.get("k")`, `x.pop("k")`."""
     out: set[str] = set()
-    for node in ast.walk(expr):
+    for node in walk(expr):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant):
             out.add(str(node.slice.value))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop"):

@@ -6,6 +6,7 @@ import ast
 
 from .flow import made_of
 from .program import FUNCTIONS, Program, key, last
+from .source import walk
 
 DEEP = 3
 JOINED = frozenset(("all_reduce", "all_gather", "all_gather_object", "broadcast", "reduce", "gather",
@@ -30,7 +31,7 @@ def of_the_batch(program: Program, test: ast.expr, loop: ast.AST) -> bool:
     target = loop.target
     if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         target = target.elts[1]
-    held = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    held = {n.id for n in walk(target) if isinstance(n, ast.Name)}
     used = list(made_of(program, test, (), 3))
     if any(isinstance(s.node, ast.Call) and last(program.path(s.node.func)) in JOINED for s in used):
         return False

@@ -21,7 +21,7 @@ from ..reading import open_unpacked
 from ..run import Artifact, Run
 from .check import check_files
 from .fact import Fact, Judged
-from .source import SUFFIXES, read
+from .source import SUFFIXES, read, walk
 
 MOST_PROGRAMS = 100
 """Programs of one run that are judged; what a training is made of is less than fifty files."""
@@ -160,7 +160,7 @@ def _imported(artifact: Artifact, known: dict[str, Artifact]) -> Iterable[Artifa
     except Refused:
         return
     home = PurePosixPath(artifact.name).parent
-    for node in ast.walk(tree):
+    for node in walk(tree):
         modules: list[str] = []
         base = home
         if isinstance(node, ast.Import):

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Protocol
 
+from .source import walk
 from .syntax import FUNCTIONS, Binding, Function, Node, default, key, last, passed, receiver
 
 
@@ -290,9 +291,9 @@ class Objects:
         for decorator in function.decorator_list:
             name = decorator.func if isinstance(decorator, ast.Call) else decorator
             made = next(iter(self.program.functions.get(key(name), [])), None)
-            inner = [n for n in ast.walk(made) if isinstance(n, FUNCTIONS)] if made is not None else []
+            inner = [n for n in walk(made) if isinstance(n, FUNCTIONS)] if made is not None else []
             own = {f.args.args[0].arg for f in inner if f.args.args}
-            calls = (n for f in inner for s in f.body for n in ast.walk(s) if isinstance(n, ast.Call))
+            calls = (n for f in inner for s in f.body for n in walk(s) if isinstance(n, ast.Call))
             out += [c for c in dict.fromkeys(calls) if isinstance(c.func, ast.Name) and c.func.id in own]
         return out
 
@@ -330,10 +331,10 @@ def given_back(program: Program, function: Function, call: ast.Call) -> list[ast
     for statement in function.body:
         side = taken(statement.test) if isinstance(statement, ast.If) else None
         if isinstance(statement, ast.If) and side is not None:
-            gone.update(n for s in (statement.orelse if side else statement.body) for n in ast.walk(s))
+            gone.update(n for s in (statement.orelse if side else statement.body) for n in walk(s))
             left = statement.body if side else statement.orelse
             if left and isinstance(left[-1], ast.Return):
-                gone.update(n for s in function.body[function.body.index(statement) + 1 :] for n in ast.walk(s))
+                gone.update(n for s in function.body[function.body.index(statement) + 1 :] for n in walk(s))
                 break
     for value in program.returned(function):
         side = taken(value.test) if isinstance(value, ast.IfExp) else None

@@ -11,6 +11,7 @@ import ast
 import copy
 from collections import Counter
 
+from .source import walk
 from .syntax import FUNCTIONS, Node, key, last
 
 MOST = 8
@@ -262,7 +263,7 @@ class _Plain(ast.NodeTransformer):
             return node
         if not all(map(_thing, things)) and not (_words(things) and _keyed(node)):
             return node
-        if any(isinstance(n, (ast.Break, ast.Continue)) for s in node.body for n in ast.walk(s)):
+        if any(isinstance(n, (ast.Break, ast.Continue)) for s in node.body for n in walk(s)):
             return node
         pairs = [_taken(node.target, t) for t in things]
         if any(p is None for p in pairs) or any(_stored(node.body, p or {}) for p in pairs):
@@ -294,7 +295,7 @@ def _condition(function: ast.AST) -> bool:
     body = [s for s in function.body if not isinstance(s, ast.Expr)] if isinstance(function, ast.FunctionDef) else []
     back = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
     own = {a.arg for a in function.args.args} if isinstance(function, ast.FunctionDef) else set()
-    known = all(n.id in own for n in ast.walk(back) if isinstance(n, ast.Name)) if back is not None else False
+    known = all(n.id in own for n in walk(back) if isinstance(n, ast.Name)) if back is not None else False
     return known and isinstance(back, ast.Compare) and not function.decorator_list  # type: ignore[attr-defined]
 
 
@@ -320,13 +321,13 @@ def _keyed(loop: ast.For) -> bool:
 
 
 def _size(node: ast.AST) -> int:
-    return sum(1 for _ in ast.walk(node))
+    return sum(1 for _ in walk(node))
 
 
 def _stored(body: list[ast.stmt], pairs: Table) -> bool:
     """Whether the loop gives its own name another value."""
     return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in pairs
-               for s in body for n in ast.walk(s))  # fmt: skip
+               for s in body for n in walk(s))  # fmt: skip
 
 
 def _taken(target: ast.expr, value: ast.expr) -> Table | None:

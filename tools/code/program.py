@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from .objects import Objects, asks, given_back
-from .source import Parsed, children
+from .source import Parsed, children, walk
 from .syntax import FUNCTIONS as FUNCTIONS
 from .syntax import Binding as Binding
 from .syntax import Function as Function
@@ -58,7 +58,7 @@ class Program(Tree):
         function = self.function(expr) if isinstance(expr, ast.Call) and self.functions else None
         if function is None or not any(last(self.path(d)) == "contextmanager" for d in function.decorator_list):
             return []
-        gives = next((n for n in ast.walk(function) if isinstance(n, ast.Yield)), None)
+        gives = next((n for n in walk(function) if isinstance(n, ast.Yield)), None)
         around = self.up(gives) if gives is not None else ()
         return [self.path(i.context_expr) for n in around if isinstance(n, ast.With) and self.scope(n) is function
                 for i in n.items]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -151,6 +152,15 @@ def children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             out.append(value)
     return out
+
+
+def walk(top: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, the nearest first; faster than that of `ast`, and without operators and contexts."""
+    waiting = [top]
+    for node in waiting:
+        if type(node) not in LEAVES:
+            waiting += children(node)
+        yield node
 
 
 @cache

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
+from .source import walk
+
 Node = TypeVar("Node", bound=ast.AST)
 """A kind of node."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -58,7 +60,7 @@ def receiver(call: ast.Call) -> ast.expr | None:
 
 def names(expr: ast.AST) -> set[str]:
     """The plain names in an expression."""
-    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(expr) if isinstance(n, ast.Name)}
 
 
 def passed(function: ast.AST, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:

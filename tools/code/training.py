@@ -14,6 +14,7 @@ from functools import cached_property
 from ..patterns import bounded
 from .program import FUNCTIONS, LOOPS, Function, Program, key, last
 from .roles import Roles
+from .source import walk
 from .walk import CLIPS as CLIPS
 from .walk import Event as Event
 from .walk import Walk
@@ -239,7 +240,7 @@ def hosted(program: Program, node: ast.AST, deep: int = 2) -> bool:
 
 def graph_cut(program: Program, expr: ast.AST) -> bool:
     """Whether a value is cut from the graph where it is written."""
-    for node in ast.walk(expr):
+    for node in walk(expr):
         if isinstance(node, ast.Call):
             name = last(program.path(node.func))
             if name in (

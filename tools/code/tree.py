@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from .plain import Names, plainer
-from .source import LEAVES, Parsed, children
+from .source import LEAVES, Parsed, children, walk
 from .syntax import FUNCTIONS, Binding, Function, Node, key, last
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -135,7 +135,7 @@ class Tree:
         """A function, class or loop and all that stands in it, in the order of the text; of these kinds, or all."""
         span = self._spans.get(node)
         if span is None:
-            return [n for n in ast.walk(node) if not kinds or type(n) in kinds]  # type: ignore[misc]
+            return [n for n in walk(node) if not kinds or type(n) in kinds]  # type: ignore[misc]
         if not kinds:
             return self.nodes[span[0] : span[1]]  # type: ignore[return-value]
         places = self._places(*kinds)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from ..flow import made_of
 from ..patch import first_in, instead, without
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
+from ..source import walk
 from .apart.draws import drawn_alike
 from .look import EPOCH, TEST, always, inside, keyword, source
 from .rule import Fault, View, rule
@@ -95,9 +96,9 @@ def _asked_by_name(program: Program, name: str) -> bool:
 
 def _hands_on(view: View, loop: ast.AST) -> bool:
     """Whether a loop gives on all batches of a loader, again and again."""
-    each = [n.value for n in ast.walk(loop) if isinstance(n, ast.YieldFrom)]
-    yields = any(isinstance(n, ast.Yield) for n in ast.walk(loop))
-    each += [n.iter for n in ast.walk(loop) if isinstance(n, ast.For) and yields]
+    each = [n.value for n in walk(loop) if isinstance(n, ast.YieldFrom)]
+    yields = any(isinstance(n, ast.Yield) for n in walk(loop))
+    each += [n.iter for n in walk(loop) if isinstance(n, ast.For) and yields]
     return any(view.roles.of(n) == "loader" for n in each)
 
 
@@ -105,7 +106,7 @@ def _again_and_again(view: View, made: ast.Call) -> Sequence[ast.AST]:
     """The loops that go through the data once in each pass: over epochs by their words, or around a training."""
     program = view.program
     named = [x for t in view.trainings for x in (*t.outer, t.node) if isinstance(x, ast.For)
-             and any(EPOCH.search(k) for n in ast.walk(x.target) if (k := key(n)))]  # fmt: skip
+             and any(EPOCH.search(k) for n in walk(x.target) if (k := key(n)))]  # fmt: skip
     endless = [x for x in program.each(ast.While) if program.const(x.test) in (True, 1) and program.scope(x) is program.scope(made)
                and not inside(program, made, x) and _hands_on(view, x)]  # fmt: skip
     if endless:
@@ -168,7 +169,7 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     if not view.distributed or split or not view.trainings:
         return
     loops = (x for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For))
-    nodes = [n for x in loops for n in ast.walk(x.iter)]
+    nodes = [n for x in loops for n in walk(x.iter)]
     used = {key(n) for n in nodes} - {""}
     for call, own in loaders(view):
         name = next((n for n in (own, *_kept_as(program, call)) if n in used), "")
@@ -210,7 +211,7 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     Known gaps: data that were shuffled before, or are streamed, need none.
     """
     loops = (x for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For))
-    nodes = [n for x in loops for n in ast.walk(x.iter)]
+    nodes = [n for x in loops for n in walk(x.iter)]
     used = {key(n) for n in nodes} - {""}
     if view.program.mentions(".shuffle(", "IterableDataset", "streaming=True", "shuffled"):
         return
@@ -262,7 +263,7 @@ def workers_share_a_seed(view: View) -> Iterator[Fault]:
         own = {a.arg for a in function.args.args} - {*held, "self"}
         inner = [n for n in program.within(function, ast.Call) if _seeds(program, n)]
         for seeded in inner:
-            fixed = seeded.args and not own & {n.id for n in ast.walk(seeded.args[0]) if isinstance(n, ast.Name)}
+            fixed = seeded.args and not own & {n.id for n in walk(seeded.args[0]) if isinstance(n, ast.Name)}
             fixed = fixed and (_settled(program, seeded.args[0], own) or key(seeded.args[0]) in held)
             if fixed:
                 parameter = next(iter(own), "") if not held else ""

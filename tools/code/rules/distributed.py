@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..flow import made_of
 from ..program import FUNCTIONS, Function, Program, argument, key, last, receiver
+from ..source import walk
 from ..training import hosted
 from .look import OF_RANKS, alone_on_rank, rank_branch, single
 from .rule import Fault, View, rule
@@ -142,7 +143,7 @@ def _without_one(program: Program, call: ast.Call) -> ast.If | None:
     for test, side, statement in program.guards(call):
         if statement.orelse and rank_branch(program, test) is (not side):
             other = statement.orelse if side else statement.body
-            inner = [n for s in other for n in ast.walk(s)]
+            inner = [n for s in other for n in walk(s)]
             leaves = any(isinstance(n, (ast.Return, ast.Raise)) for n in inner)
             calls = [n for n in inner if isinstance(n, ast.Call)]
             same = any(last(program.path(c.func)) in (name, "wait_for_everyone", "barrier") or _holds(program, c, name)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..flow import part
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..source import walk
 from .judging.measures import asked_bare, drawn_by_hand, halves, measured_apart
 from .judging.texts import one_side_of_a_metric
 from .look import TEST, option, source, tested
@@ -237,7 +238,7 @@ def _entries(row: ast.expr) -> dict[object, ast.expr]:
 
 def _from(program: Program, expr: ast.expr) -> list[str]:
     """The words of what the names in an expression are taken from, one by one."""
-    bound = [program.binding(n) for n in ast.walk(expr) if isinstance(n, ast.Name)]
+    bound = [program.binding(n) for n in walk(expr) if isinstance(n, ast.Name)]
     return [program.code(part(program, b)) for b in bound if b is not None and b.how == "for" and b.value is not None]
 
 
@@ -245,7 +246,7 @@ def _normalised(view: View, expr: ast.expr) -> set[str]:
     """How a text was normalised on its way here."""
     calls = [n for n in view.program.traced(expr, 3) if isinstance(n, ast.Call)]
     inner = [
-        c for n in calls if (f := view.program.function(n)) is not None for c in ast.walk(f) if isinstance(c, ast.Call)
+        c for n in calls if (f := view.program.function(n)) is not None for c in walk(f) if isinstance(c, ast.Call)
     ]
     return {name for n in (*calls, *inner) if (name := last(view.program.path(n.func))) in NORMAL}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import instead
 from ..program import FUNCTIONS, Binding, Program, argument, key, last, passed, receiver
+from ..source import walk
 from ..training import CLIPS, Training
 from .around.workers import only_given, padded_by_default
 from .data import TRAINED, loaders
@@ -120,7 +121,7 @@ def _passes_over(
                 and program.path(outer.iter.func) == "range"
             )
             counted = counted or (isinstance(outer, ast.While) and _counting(program, outer))
-            named = isinstance(outer, ast.For) and any(EPOCH.search(key(n)) for n in ast.walk(outer.target) if key(n))
+            named = isinstance(outer, ast.For) and any(EPOCH.search(key(n)) for n in walk(outer.target) if key(n))
             if (counted or named) and not inside(program, made, outer) and not _rebuilt(program, made, outer):
                 return outer
     return None

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import instead
 from ..program import FUNCTIONS, argument, key, last, receiver
+from ..source import walk
 from .look import model_call, no_grad, source
 from .loss import base, entropies
 from .rule import Fault, View, rule
@@ -238,7 +239,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
 
 def _unpadded(view: View, value: ast.expr) -> bool:
     """Whether labels come from a call of the tokenizer that pads nothing."""
-    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and view.roles.of(n.func) == "tokenizer"]
+    calls = [n for n in walk(value) if isinstance(n, ast.Call) and view.roles.of(n.func) == "tokenizer"]
     return bool(calls) and not any(_pads(view, c) for c in calls)
 
 

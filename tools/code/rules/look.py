@@ -7,6 +7,7 @@ import re
 
 from ..flow import made_of
 from ..program import FOLLOWED, FUNCTIONS, Program, argument, key, last, receiver
+from ..source import walk
 from ..training import Event, Training
 from .rule import View
 
@@ -38,7 +39,7 @@ MAIN = re.compile(
 
 def cut(program: Program, expr: ast.AST) -> bool:
     """Whether a value is cut from the graph in the very expression."""
-    for node in ast.walk(expr):
+    for node in walk(expr):
         if isinstance(node, ast.Call) and last(program.path(node.func)) in CUTS:
             return True
         if isinstance(node, ast.Attribute) and node.attr in ("data", "shape"):
@@ -113,7 +114,7 @@ def _first(program: Program, node: ast.AST, name: str) -> bool:
 def _adds(binding: object, name: str) -> bool:
     value = getattr(binding, "value", None)
     joined = isinstance(value, ast.Call) and last(key(value.func)) in ("cat", "concat", "stack", "vstack", "hstack")
-    return (joined or isinstance(value, (ast.BinOp, ast.IfExp))) and name in {key(n) for n in ast.walk(value)}  # type: ignore[arg-type]
+    return (joined or isinstance(value, (ast.BinOp, ast.IfExp))) and name in {key(n) for n in walk(value)}  # type: ignore[arg-type]
 
 
 def always(event: Event) -> bool:
@@ -151,7 +152,7 @@ def tested(view: View, node: ast.AST) -> bool:
     for above in (node, *program.up(node)):
         if isinstance(above, FUNCTIONS):
             return bool(TEST.search(above.name))
-        if isinstance(above, (ast.For, ast.AsyncFor)) and any(TEST.search(last(k)) for n in ast.walk(above.iter)
+        if isinstance(above, (ast.For, ast.AsyncFor)) and any(TEST.search(last(k)) for n in walk(above.iter)
                                                               if (k := key(n))):  # fmt: skip
             return True
     return False
@@ -287,7 +288,7 @@ def epoch_loop(program: Program, node: ast.AST) -> ast.For | None:
         if not isinstance(loop, ast.For):
             continue
         counted = isinstance(loop.iter, ast.Call) and key(loop.iter.func) == "range"
-        if any(EPOCH.search(k) or (counted and k == "e") for n in ast.walk(loop.target) if (k := key(n))):
+        if any(EPOCH.search(k) or (counted and k == "e") for n in walk(loop.target) if (k := key(n))):
             return loop
     return None
 
@@ -320,7 +321,7 @@ def _makes(program: Program, call: ast.Call, names: tuple[str, ...]) -> bool:
     if last(program.path(call.func)) in names:
         return True
     function = program.function(call)
-    returned = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)] if function else []
+    returned = [n.value for n in walk(function) if isinstance(n, ast.Return)] if function else []
     return any(
         isinstance(made := program.origin(r), ast.Call) and last(program.path(made.func)) in names
         for r in returned

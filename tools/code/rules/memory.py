@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..conditions import repeated
 from ..patch import instead, without
 from ..program import FUNCTIONS, Program, key, last, receiver
+from ..source import walk
 from ..training import Event, Training
 from .look import LOSS, carries_graph, each_time, inside, losses, model_call, no_grad, set_within, source
 from .rule import Fault, Pace, View, rule
@@ -52,7 +53,7 @@ def _added(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
                     if not isinstance(own, ast.BinOp)
                     else next((s for s in (own.left, own.right) if base(s) == name), own)
                 )
-                if base(kept) == name and name not in {key(n) for n in ast.walk(more)}:
+                if base(kept) == name and name not in {key(n) for n in walk(more)}:
                     return kept, more
     return None
 

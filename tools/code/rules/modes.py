@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import after, before, instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..source import walk
 from .apart.forwards import cache_grown_twice
 from .apart.moods import HELPERS, each_batch, left_in_evaluation, never_trained, phases_alike, told_alike
 from .look import OFF, TEST, inside, keyword, model_call, no_grad
@@ -149,7 +150,7 @@ def _closed_loop(view: View, function: ast.AST) -> bool:
     if not view.program.mentions("no_grad", "inference_mode", "set_grad_enabled"):
         return False
     loops = [n for n in view.program.within(function, ast.For, ast.comprehension) if any(
-        view.roles.of(i) == "loader" or TEST.search(last(key(i))) for i in ast.walk(n.iter) if key(i))]  # fmt: skip
+        view.roles.of(i) == "loader" or TEST.search(last(key(i))) for i in walk(n.iter) if key(i))]  # fmt: skip
     return any(no_grad(view.program.contexts(s)) for x in loops for s in (x, *getattr(x, "body", ())))
 
 
@@ -216,7 +217,7 @@ def _batches(program: Program, call: ast.Call) -> bool:
     """Whether a call is made for each batch of held-out data."""
     for above in program.up(call):
         iters = [above.iter] if isinstance(above, ast.For) else [g.iter for g in getattr(above, "generators", ())]
-        if any(TEST.search(last(k)) for i in iters for n in ast.walk(i) if (k := key(n))):
+        if any(TEST.search(last(k)) for i in iters for n in walk(i) if (k := key(n))):
             return True
     return False
 
@@ -265,7 +266,7 @@ def evaluation_in_loop_with_gradients(view: View) -> Iterator[Fault]:
         return
     for training in view.trainings:
         for loop in [n for n in program.each(ast.For) if n is not training.node]:
-            tested = any(TEST.search(last(k)) for n in ast.walk(loop.iter) if (k := key(n)))
+            tested = any(TEST.search(last(k)) for n in walk(loop.iter) if (k := key(n)))
             if not tested or not any(inside(program, loop, x) for x in (training.node, *training.outer)):
                 continue
             runs = [

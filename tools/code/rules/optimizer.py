@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..patch import after
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
+from ..source import walk
 from .look import inside
 from .rule import Fault, View, rule
 
@@ -52,7 +53,7 @@ def scheduler_never_stepped(view: View) -> Iterator[Fault]:
                 continue
             training = trainings[0]
             step = training.of("step")[-1]
-            by_lambda = (a.arg for n in ast.walk(call) if isinstance(n, ast.Lambda) for a in n.args.args)
+            by_lambda = (a.arg for n in walk(call) if isinstance(n, ast.Lambda) for a in n.args.args)
             timed = any(re.search("step|total|iter", w) for w in (*(k.arg or "" for k in call.keywords), *by_lambda))
             fix = (after(program.statement(step.node), f"{name}.step()"),) if timed and step.depth == 0 else ()
             yield Fault(call, f"`{name}` is never stepped: the learning rate stays at its first value",

@@ -12,6 +12,7 @@ from ..flow import made_of
 from ..patch import after, alone, instead, without
 from ..program import Program, key, last
 from ..running import place
+from ..source import walk
 from ..training import Event, Training
 from .apart.clearing import manual, one_of_several
 from .look import LOSS, model_call, no_grad, source
@@ -205,7 +206,7 @@ def _joined(view: View, where: ast.AST) -> tuple:
     ):
         made = statement.value
         if last(program.path(made.func)) in ("tensor", "Variable", "as_tensor") and name in {
-            key(n) for n in ast.walk(made)
+            key(n) for n in walk(made)
         }:
             return (without(statement),)
     if (

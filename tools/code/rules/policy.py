@@ -12,6 +12,7 @@ from ..checkpoints import repeated
 from ..flow import made_of, written
 from ..patch import instead
 from ..program import Program, key, last, receiver
+from ..source import walk
 from .look import model_call, no_grad, source
 from .preference import negated
 from .rule import Fault, View, rule
@@ -219,11 +220,9 @@ def _counts(program: Program, loop: ast.For) -> bool:
 def _sampled_in(program: Program, loop: ast.For) -> bool:
     """Whether each pass of a loop has samples of its own."""
     drawn = re.compile(r"generate|rollout|sample|collect|play|\breset\(")
-    if any(
-        isinstance(n, ast.Call) and drawn.search(last(program.path(n.func))) for s in loop.body for n in ast.walk(s)
-    ):
+    if any(isinstance(n, ast.Call) and drawn.search(last(program.path(n.func))) for s in loop.body for n in walk(s)):
         return True
-    calls = (n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call))
+    calls = (n for s in loop.body for n in walk(s) if isinstance(n, ast.Call))
     return any((f := program.function(c)) is not None and drawn.search(program.code(f, 20_000)) for c in calls)
 
 
@@ -353,7 +352,7 @@ def _kept_copy(view: View) -> Iterator[Fault]:
         uses = [c for c in program.each(ast.Call) if SAMPLES.search(last(program.path(c.func))) and program.scope(c) is program.scope(made)
                 and (name in {key(a) for a in c.args} or key(receiver(c)) == name)]  # fmt: skip
         drawn = next((c for c in uses if repeated(view, c)), None)
-        given = any(c is not made and name.split(".")[0] in {key(n) for n in ast.walk(c)} for c in program.find(*GIVES))
+        given = any(c is not made and name.split(".")[0] in {key(n) for n in walk(c)} for c in program.find(*GIVES))
         again = len(program.bindings(statement, name)) > 1
         if drawn is not None and not given and not again:
             yield Fault(drawn, f"`{name}` is a copy made once: it samples in the loop and never gets the trained weights",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...patterns import bounded
 from ..flow import made_of
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..source import walk
 from ..training import Training
 from .apart.wrapping import beside_the_wrapper
 from .distributed import COLLECTIVES, HEAD, collectives
@@ -79,9 +80,9 @@ def _own_memory(view: View) -> Iterator[Fault]:
                 inside(program, event.node, h) for h in (*t.handlers, *t.finalbody))]  # fmt: skip
             for handler in (h for t in tries[:1] for h in t.handlers):
                 caught = program.code(handler.type) if handler.type is not None else ""
-                raised = any(isinstance(n, ast.Raise) for n in ast.walk(handler) if _plainly(program, n, handler))
+                raised = any(isinstance(n, ast.Raise) for n in walk(handler) if _plainly(program, n, handler))
                 if re.search(r"OutOfMemory", caught) and not raised and not any(
-                    isinstance(n, ast.Call) and _together(program, n) for n in ast.walk(handler)):  # fmt: skip
+                    isinstance(n, ast.Call) and _together(program, n) for n in walk(handler)):  # fmt: skip
                     yield Fault(handler, "a rank leaves out the step where its own memory runs out, and the others wait for its gradients",
                                 "某个 rank 显存不足就跳过这一步，其余 rank 会一直等待它的梯度", beside=(event.node,))  # fmt: skip
 
@@ -122,7 +123,7 @@ def _own_clock(view: View) -> Iterator[Fault]:
 def _of_own_part(view: View, test: ast.expr) -> ast.Call | None:
     """The sampler that gives each rank its own part of what a condition is made of, where the ranks never agree on it."""
     program = view.program
-    given = [a for n in ast.walk(test) if isinstance(n, ast.Call) for a in n.args]
+    given = [a for n in walk(test) if isinstance(n, ast.Call) for a in n.args]
     nodes = [s.node for v in (test, *given) for s in made_of(program, v, (), 10)]
     calls = [n for n in nodes if isinstance(n, ast.Call)]
     agreed = {key(a) for c in program.find(*COLLECTIVES, "reduce", "gather") for a in c.args} - {""}

@@ -12,6 +12,7 @@ from ...secrets.table import may_hold_secret, redact
 from ..checkpoints import PATHS, opened
 from ..patch import instead
 from ..program import FUNCTIONS, Program, argument, key, last, receiver
+from ..source import walk
 from ..training import hosted
 from .look import OF_RANKS, alone_on_rank, always, rank_branch, single, source
 from .rule import Fault, View, rule
@@ -91,9 +92,9 @@ def _exports(view: View, call: ast.Call) -> bool:
 
 def _told_apart(program: Program, path: ast.expr) -> str:
     """The words of a path, and of the texts that its names are."""
-    inner = [program.origin(n, inside=False) for n in ast.walk(path) if isinstance(n, (ast.Name, ast.Attribute))]
+    inner = [program.origin(n, inside=False) for n in walk(path) if isinstance(n, (ast.Name, ast.Attribute))]
     made = [i for i in inner if not isinstance(i, ast.Call) or last(program.path(i.func)) in PATHS]
-    deeper = [program.origin(n) for i in made for n in ast.walk(i) if isinstance(n, ast.Name)]
+    deeper = [program.origin(n) for i in made for n in walk(i) if isinstance(n, ast.Name)]
     return " ".join(source(program, n) for n in (path, *made, *deeper))
 
 
@@ -241,7 +242,7 @@ def _downloads(program: Program) -> Iterator[ast.Call]:
 def _same_file(program: Program, call: ast.Call, value: ast.expr) -> bool:
     """Whether a call is told the place that is read later, or one that is renamed to it."""
     name, text = key(value), program.const(value)
-    words = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+    words = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in walk(a)]
     if name and any(key(n) == name for n in words):
         return True
     texts = [str(v) for n in words if isinstance(v := program.const(n), str)]

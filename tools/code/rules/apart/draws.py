@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import Program, argument, key, last, receiver
+from ...source import walk
 from ..look import alone_on_rank
 from ..rule import Fault, View
 
@@ -55,7 +56,7 @@ def _of_data(program: Program, call: ast.Call) -> bool:
     path, name = program.path(call.func), last(program.path(call.func))
     if name not in TAKES and not any(how.search(path) for how, _ in DRAWS.values()):
         return False
-    long = any(isinstance(n, ast.Call) and program.path(n.func) == "len" for a in call.args for n in ast.walk(a))
+    long = any(isinstance(n, ast.Call) and program.path(n.func) == "len" for a in call.args for n in walk(a))
     return long or any(DATA.search(last(key(a))) for a in call.args[:1])
 
 

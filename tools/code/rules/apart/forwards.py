@@ -11,6 +11,7 @@ from itertools import islice
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, key, last, receiver
+from ...source import walk
 from ...training import Event
 from ..rule import Fault, Pace, View
 
@@ -146,4 +147,4 @@ def decides(program: Program, call: ast.AST) -> bool:
     nodes = program.within(program.scope(call))
     tests = [n.test for n in nodes if isinstance(n, (ast.If, ast.IfExp, ast.While))]
     tests += [n for n in nodes if isinstance(n, ast.Compare)]
-    return any(n is call or (name and key(n) == name) for t in tests for n in ast.walk(t))
+    return any(n is call or (name and key(n) == name) for t in tests for n in walk(t))

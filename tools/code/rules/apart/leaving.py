@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...conditions import of_the_batch
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, key, last
+from ...source import walk
 from ..distributed import COLLECTIVES, HEAD, collectives, held_by, own_group
 from ..look import alone_on_rank, inside, rank_branch
 from ..rule import Fault, View, rule
@@ -100,7 +101,7 @@ def _left_alone(view: View, told: set[ast.AST]) -> Iterator[Fault]:
 def _told_alone(view: View) -> Iterator[Fault]:
     """A loop of training that is left for a flag that one rank alone sets, and that the others never hear of."""
     program = view.program
-    handed = {key(n) for c in program.find(*AGREED) for a in c.args for n in ast.walk(a)} - {""}
+    handed = {key(n) for c in program.find(*AGREED) for a in c.args for n in walk(a)} - {""}
     ends = [(b, program.guards(b)[0][0]) for b in _ways_out(view) if isinstance(b, ast.Break) and program.guards(b)]
     loops = {x for t in view.trainings if t.whole for x in (t.node, *t.outer)} if view.among_ranks else set()
     ends += [(x, x.test) for x in loops if isinstance(x, ast.While)]

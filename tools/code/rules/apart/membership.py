@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of, written
 from ...program import FUNCTIONS, Program, argument, key, last
+from ...source import walk
 from ..distributed import HEAD
 from ..look import RANK, RANKS
 from ..rule import Fault, View, rule
@@ -96,7 +97,7 @@ def _own_list(program: Program, call: ast.Call) -> ast.AST | None:
     for node, _, _ in made_of(program, members, (), 5):
         if isinstance(node, (ast.Attribute, ast.Name)) and last(program.path(node)) in RANKS:
             found = program.binding(node)
-            each = any(isinstance(g, ast.comprehension) and key(g.target) == key(node) for g in ast.walk(members))
+            each = any(isinstance(g, ast.comprehension) and key(g.target) == key(node) for g in walk(members))
             if (found is None or found.how == "assign") and not each:
                 return node
         elif isinstance(node, ast.Call) and last(program.path(node.func)) == "get_rank" and not node.args:
@@ -107,11 +108,9 @@ def _own_list(program: Program, call: ast.Call) -> ast.AST | None:
 def _answered(program: Program, node: ast.AST, statement: ast.AST) -> bool:
     """Whether the ranks of the other branch make a group as well."""
     other = getattr(statement, "orelse", None)
-    inside = [
-        n for s in (other if isinstance(other, list) else [other] if other is not None else []) for n in ast.walk(s)
-    ]
+    inside = [n for s in (other if isinstance(other, list) else [other] if other is not None else []) for n in walk(s)]
     mine = node in inside
-    every = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and _makes(program, n)]
+    every = [n for n in walk(statement) if isinstance(n, ast.Call) and _makes(program, n)]
     others = [n for n in every if (n in inside) is not mine]
     plain = isinstance(node, ast.Call) and all(last(program.path(n.func)) == "new_group" for n in (node, *others))
     if plain and all(n.args or n.keywords for n in (node, *others)):  # type: ignore[attr-defined]

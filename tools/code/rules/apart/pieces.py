@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import fields, made_of
 from ...program import Program, argument, key, last
+from ...source import walk
 from ...training import Event, Training
 from ..look import epoch_loop, inside, model_call, option
 from ..rule import Fault, View, rule
@@ -58,7 +59,7 @@ def unprepared(view: View, training: Training) -> Iterator[Fault]:
     program = view.program
     given = {last(key(a)) for c in program.find("prepare", "prepare_scheduler") for a in c.args}
     given |= {last(key(n)) for c in program.find("prepare", "prepare_scheduler")
-              if isinstance(s := program.statement(c), ast.Assign) for n in ast.walk(s.targets[0])}  # fmt: skip
+              if isinstance(s := program.statement(c), ast.Assign) for n in walk(s.targets[0])}  # fmt: skip
     many = [c for c in program.find("Accelerator") if (n := argument(c, "gradient_accumulation_steps")) is not None
             and program.const(n) != 1]  # fmt: skip
     for event in training.of("schedule") if many and given else ():
@@ -100,12 +101,12 @@ def last_window_left_over(view: View) -> Iterator[Fault]:
 def _counted_anew(loop: ast.For, left: ast.expr | None) -> bool:
     """Whether the counter of the condition is that of the loop over the batches."""
     counted = isinstance(loop.iter, ast.Call) and any(
-        isinstance(n, ast.Call) and last(key(n.func)) == "enumerate" for n in ast.walk(loop.iter))  # fmt: skip
+        isinstance(n, ast.Call) and last(key(n.func)) == "enumerate" for n in walk(loop.iter))  # fmt: skip
     begun = isinstance(loop.iter, ast.Call) and (len(loop.iter.args) > 1 or loop.iter.keywords)
     if isinstance(left, ast.Name) and not begun:
         return False  # it begins at 0, which is another matter
     first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
-    names = {n.id for n in ast.walk(left) if isinstance(n, ast.Name)} if left is not None else set()
+    names = {n.id for n in walk(left) if isinstance(n, ast.Name)} if left is not None else set()
     return counted and bool(key(first)) and key(first) in names and len(names) == 1
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import Function, Program, argument, key, last, passed, receiver
+from ...source import walk
 from ..distributed import COLLECTIVES, HEAD
 from ..look import keyword, rank_branch
 from ..rule import Fault, View, rule
@@ -57,7 +58,7 @@ def others_do_not_wait(view: View) -> Iterator[Fault]:
     for branch in (n for n in program.each(ast.If) if several and not n.orelse):
         if rank_branch(program, branch.test) is not True or _goes_first(program, branch):
             continue
-        written = {p for s in branch.body for n in ast.walk(s) if isinstance(n, ast.Call)
+        written = {p for s in branch.body for n in walk(s) if isinstance(n, ast.Call)
                    for p in _touched(program, n, WRITES)}  # fmt: skip
         read = _read_next(program, branch, written) if written else None
         if read is not None:
@@ -79,7 +80,7 @@ def _read_next(program: Program, branch: ast.If, written: set[Place]) -> ast.Cal
     body = getattr(program.parent.get(branch), "body", None)
     behind = body[body.index(branch) + 1 :] if isinstance(body, list) and branch in body else []
     for statement in behind:
-        for call in (n for n in ast.walk(statement) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(statement) if isinstance(n, ast.Call)):
             if _meets(program, call):
                 return None
             if written & set(_touched(program, call, READS)):
@@ -171,9 +172,9 @@ def rank0_work_outlasts_timeout(view: View) -> Iterator[Fault]:
             continue
         body = getattr(program.parent.get(branch), "body", None)
         behind = body[body.index(branch) + 1 :] if isinstance(body, list) and branch in body else []
-        waits = next((n for s in behind for n in ast.walk(s) if isinstance(n, ast.Call)
+        waits = next((n for s in behind for n in walk(s) if isinstance(n, ast.Call)
                       and last(program.path(n.func)) in MEETING), None)  # fmt: skip
-        inner = (n for s in branch.body for n in ast.walk(s) if isinstance(n, ast.Call))
+        inner = (n for s in branch.body for n in walk(s) if isinstance(n, ast.Call))
         if waits is not None and any(_whole_corpus(view, n) for n in inner):
             yield Fault(branch, "one rank goes through a whole corpus while the others wait, ten minutes at most: do it before, or raise `timeout`",
                         "一个 rank 处理整个语料，其他 rank 只等十分钟就超时：应事先处理，或调大 `timeout`", beside=(waits,))  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
+from ...source import walk
 from ...training import Training
 from ..look import source
 from ..meaning.ways import constructor
@@ -152,7 +153,7 @@ def not_prepared(view: View) -> Iterator[Fault]:
         or re.search(r"prepare_(optimizer|data_loader|model)|Dummy(Optim|Scheduler)", program.text)
     ):
         return
-    given = {key(n) for c in calls for a in c.args for n in ast.walk(a)} - {""}
+    given = {key(n) for c in calls for a in c.args for n in walk(a)} - {""}
     for training in view.trainings:
         for step in training.of("step"):
             name = key(step.on)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import Program, key, last, receiver
+from ...source import walk
 from ..look import option
 from ..meaning.ways import given, opaque
 from ..rule import Fault, View, rule
@@ -69,7 +70,7 @@ def _trained(view: View, name: str) -> Iterator[ast.Call]:
     """Where a model is trained: by an optimizer of its parameters, or a trainer that is given it."""
     program = view.program
     for node in program.each(ast.Call):
-        asked = (n for n in ast.walk(node) if isinstance(n, ast.Call)) if view.roles.of(node) == "optimizer" else ()
+        asked = (n for n in walk(node) if isinstance(n, ast.Call)) if view.roles.of(node) == "optimizer" else ()
         own = any(last(key(n.func)) in ("parameters", "named_parameters") and key(receiver(n)) == name for n in asked)
         trainer = last(program.path(node.func)).endswith("Trainer") and ".train(" in program.text
         if own or (trainer and key(option(program, node, "model") or next(iter(node.args), None)) == name):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...source import walk
 from ..look import model_call, source
 from ..meaning.ways import given
 from ..rule import Fault, View, rule
@@ -42,7 +43,7 @@ def answer_cut_by_its_own_length(view: View) -> Iterator[Fault]:
     if not re.search(r"padding_side\s{0,4}=\s{0,4}['\"]left", program.text) or not any(True for _ in generations(view)):
         return
     for call in program.find("decode", "batch_decode"):
-        for node in (n for a in call.args for n in ast.walk(a)):
+        for node in (n for a in call.args for n in walk(a)):
             if not isinstance(node, ast.Slice) or node.lower is None or node.upper is not None:
                 continue
             name = (
@@ -127,14 +128,14 @@ def seed_set_before_each_sample(view: View) -> Iterator[Fault]:
                 and program.path(loop.iter.func) == "range"
             )
             varies = value is None or (
-                {key(n) for n in ast.walk(value)} & {key(n) for n in ast.walk(loop.target)} - {""}
+                {key(n) for n in walk(value)} & {key(n) for n in walk(loop.target)} - {""}
                 if isinstance(loop, ast.For)
                 else False
             )
             samples = [
                 c for c in generations(view) if loop in program.loops(c) and given(view, c, "do_sample")[1] is True
             ]
-            fixed = value is not None and not any(isinstance(n, ast.Call) for n in ast.walk(value))
+            fixed = value is not None and not any(isinstance(n, ast.Call) for n in walk(value))
             if counted and samples and fixed and not varies:
                 yield Fault(call, "the same seed before each sample: all samples are the same",
                             "每次采样前都设同一个种子：所有样本相同", beside=(samples[0],))  # fmt: skip
@@ -157,9 +158,7 @@ def _sampled_again(view: View, call: ast.Call, value: ast.expr | None) -> ast.AS
         for loop in around[:1]:
             over = getattr(loop, "iter", None)
             counted = isinstance(over, ast.Call) and program.path(over.func) == "range"
-            used = (
-                {key(n) for n in ast.walk(site)} & {key(n) for n in ast.walk(loop.target)} - {""} if counted else {"?"}
-            )  # type: ignore[attr-defined]
+            used = {key(n) for n in walk(site)} & {key(n) for n in walk(loop.target)} - {""} if counted else {"?"}  # type: ignore[attr-defined]
             if not used:
                 return site
     return None

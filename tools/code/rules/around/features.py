@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import Program, argument, key, last, receiver
+from ...source import walk
 from ..look import inside
 from ..meaning.ways import constructor, given, made
 from ..rule import Fault, View, rule
@@ -39,7 +40,7 @@ def answer_among_the_features(view: View) -> Iterator[Fault]:
         columns = [
             n
             for v in labels
-            for n in ast.walk(v)
+            for n in walk(v)
             if isinstance(n, ast.Subscript) and key(n.value) == table and isinstance(n.slice, ast.Constant)
         ]
         built = _read(program, features) if table else None
@@ -129,7 +130,7 @@ def folds_share_a_model(view: View) -> Iterator[Fault]:
     for loop in program.each(ast.For):
         folds = [
             c
-            for c in ast.walk(loop.iter)
+            for c in walk(loop.iter)
             if isinstance(c, ast.Call)
             and last(program.path(c.func)) == "split"
             and re.search(r"KFold|ShuffleSplit|LeaveOne", constructor(view, receiver(c)) or program.code(c, 200))
@@ -166,7 +167,7 @@ def _trained_on(view: View, call: ast.Call, loop: ast.For) -> ast.AST | None:
         return None
     trained = argument(call, "model", 0) if last(program.path(call.func)).endswith("Trainer") else None
     if view.roles.of(call) == "optimizer" and call.args and last(program.path(call.func)) != "step":
-        asked = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Call)
+        asked = [n for n in walk(call.args[0]) if isinstance(n, ast.Call)
                  and last(key(n.func)) in ("parameters", "named_parameters")]  # fmt: skip
         trained = receiver(asked[0]) if asked else None
     found = program.bindings(trained) if isinstance(trained, ast.Name) else []

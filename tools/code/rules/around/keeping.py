@@ -12,6 +12,7 @@ from ....patterns import bounded
 from ...patch import instead
 from ...program import Binding, Program, argument, key, last, receiver
 from ...roles import KEEPS
+from ...source import walk
 from ..look import source
 from ..meaning.ways import constructor, given, made, whole
 from ..rule import Fault, View, rule
@@ -74,7 +75,7 @@ def _written_beside(view: View) -> Iterator[Fault]:
     """Live weights that a thread writes while the training goes on."""
     program = view.program
     for call in program.find("Thread", "submit", "apply_async"):
-        given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+        given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in walk(a)]
         if not any(last(program.path(n)) == "save" for n in given if isinstance(n, ast.Attribute)):
             continue
         for value in given:
@@ -92,7 +93,7 @@ def _if_better(program: Program, node: ast.AST) -> bool:
         compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
         ordered = side and compared and isinstance(test.ops[0], (ast.Lt, ast.Gt, ast.LtE, ast.GtE))  # type: ignore[attr-defined]
         names = {key(c) for c in compared} - {""}
-        written = {key(t) for s in branch.body if isinstance(s, ast.Assign) for t in ast.walk(s.targets[0])}
+        written = {key(t) for s in branch.body if isinstance(s, ast.Assign) for t in walk(s.targets[0])}
         if ordered and names & written:
             return True
     return False
@@ -209,10 +210,10 @@ def _listed(program: Program, expr: ast.expr) -> bool:
         words = " ".join(
             str(n.value)
             for a in (expr, program.origin(expr), *node.args)
-            for n in ast.walk(a)
+            for n in walk(a)
             if isinstance(n, ast.Constant) and isinstance(n.value, str)
         )
-        folder = " ".join(key(n) for a in node.args for n in ast.walk(a))
+        folder = " ".join(key(n) for a in node.args for n in walk(a))
         if CHECKPOINT.search(words) or (not words and re.search(r"check_?point|ckpt", folder, re.I)):
             return not re.search(r"\d{4}|%Y|rank|shard", words)
     return False
@@ -305,8 +306,8 @@ def _unread(program: Program, call: ast.Call) -> bool:
     above = program.parent.get(call)
     if not isinstance(above, ast.Assign):
         return isinstance(above, ast.Expr)
-    names = {n.id for t in above.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-    plain = all(isinstance(n, (ast.Name, ast.Tuple, ast.Store)) for t in above.targets for n in ast.walk(t))
+    names = {n.id for t in above.targets for n in walk(t) if isinstance(n, ast.Name)}
+    plain = all(isinstance(n, (ast.Name, ast.Tuple, ast.Store)) for t in above.targets for n in walk(t))
     asked = (n for n in program.within(program.scope(call), ast.Name) if n.id in names)
     return plain and not any(isinstance(n.ctx, ast.Load) for n in asked)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...flow import fields, made_of
 from ...program import FUNCTIONS, Program, argument, key, last, passed, receiver
+from ...source import walk
 from ..look import always, epoch_loop, inside
 from ..optimizer import TRAIN
 from ..rule import Fault, View, rule
@@ -76,7 +77,7 @@ def _of_an_epoch(view: View) -> Iterator[tuple[str, ast.Call]]:
             for call in program.callers(scope):
                 if (loop := epoch_loop(program, call)) is None or training.node in program.loops(made):
                     continue
-                models = {key(n) for n in ast.walk(made) if view.roles.of(n) == "model" and key(n)}
+                models = {key(n) for n in walk(made) if view.roles.of(n) == "model" and key(n)}
                 given = {key(v) for own, v in passed(scope, call) if own in models}
                 fresh = models - {own for own, _ in passed(scope, call)} or any(_made_in(view, m, loop) for m in given)
                 if models and not fresh:
@@ -98,7 +99,7 @@ def _rebuilt_inside(view: View) -> Iterator[tuple[str, ast.Call]]:
 
 def _of_pass(program: Program, call: ast.Call, loop: ast.AST) -> bool:
     """Whether what an optimizer takes is another thing in each pass: a layer, a fold."""
-    target = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
+    target = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
     return bool(target & {n.id for a in call.args[:1] for n in program.traced(a) if isinstance(n, ast.Name)})
 
 

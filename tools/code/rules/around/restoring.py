@@ -12,6 +12,7 @@ from ...checkpoints import asked_for, asked_for_in, fixed, opened, repeated, sam
 from ...flow import made_of
 from ...patch import after
 from ...program import Binding, Program, key, last, receiver
+from ...source import walk
 from ...training import Training
 from ..apart.rotating import rotated_first
 from ..look import inside, source
@@ -80,7 +81,7 @@ def _deleted_first(view: View) -> Iterator[Fault]:
         old = call.args[0] if call.args else receiver(call)
         name = key(program.origin(old)) or key(old) if old is not None else ""
         later = [c for c in written if program.scope(c) is program.scope(call) and c.lineno > call.lineno]
-        same = [c for c in later if name and any(name == key(n) for a in c.args for n in ast.walk(a))]
+        same = [c for c in later if name and any(name == key(n) for a in c.args for n in walk(a))]
         moved = re.search(r"os\.replace|os\.rename|\.rename\(|shutil\.(move|copy)", program.said)
         if same and not moved and repeated(view, same[0]):
             yield Fault(call, "the last checkpoint is deleted before the new one is written: a killed job leaves none",
@@ -128,7 +129,7 @@ def checkpoint_part_not_restored(view: View) -> Iterator[Fault]:
                         f"检查点里有 `{name}`，恢复后却从头计数", severity="S2", beside=(value,))  # fmt: skip
         if name in asked or not isinstance(made, (ast.Call, ast.Dict)):
             continue
-        asks = (last(program.path(n.func)) for n in ast.walk(made) if isinstance(n, ast.Call))
+        asks = (last(program.path(n.func)) for n in walk(made) if isinstance(n, ast.Call))
         if any(re.match("get_rng_state|getstate|get_state$", n) for n in asks) and not any(
             re.search(r"set_rng_state|setstate|set_state", n) for n in program.calls
         ):
@@ -350,7 +351,7 @@ def batches_repeated_after_resume(view: View) -> Iterator[Fault]:
         ranged = isinstance(call, ast.Call) and program.path(call.func) == "range" and len(call.args) == 2
         begun = ranged and not isinstance(call.args[0], ast.Constant) and call.args[0]  # type: ignore[union-attr]
         compared = any(isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE))
-                       for i in ast.walk(training.node) if isinstance(i, ast.If) for n in ast.walk(i.test))  # fmt: skip
+                       for i in walk(training.node) if isinstance(i, ast.If) for n in walk(i.test))  # fmt: skip
         split = isinstance(begun, ast.expr) and _whole_epochs(view, begun, training)
         if (("epoch" in read and within) or split) and begun and isinstance(training.node, ast.For) and not compared:
             yield Fault(training.node, "after a resume the epoch begins anew: its first batches are trained on twice",
@@ -361,15 +362,15 @@ def _whole_epochs(view: View, start: ast.expr, training: Training) -> bool:
     """Whether a run begins at the epoch in which a step lies: `step // len(loader)`."""
     values = [b.value for b in view.program.bindings(start)] if key(start) else [start]
     shares = [v for v in values if isinstance(v, ast.BinOp) and isinstance(v.op, ast.FloorDiv)]
-    over = {key(n) for n in ast.walk(training.node.iter)} - {""} if isinstance(training.node, ast.For) else set()
+    over = {key(n) for n in walk(training.node.iter)} - {""} if isinstance(training.node, ast.For) else set()
     return any(isinstance(n, ast.Call) and key(n.func) == "len" and n.args and key(n.args[0]) in over
-               for v in shares for n in ast.walk(v.right))  # fmt: skip
+               for v in shares for n in walk(v.right))  # fmt: skip
 
 
 def _over_loader(view: View, training: Training) -> bool:
     """Whether a loop goes through a loader: as `for` does, or by `next` of what goes through one in one order."""
     program = view.program
-    if isinstance(training.node, ast.For) and any(view.roles.of(n) == "loader" for n in ast.walk(training.node.iter)):
+    if isinstance(training.node, ast.For) and any(view.roles.of(n) == "loader" for n in walk(training.node.iter)):
         return True
     for event in training.of("call") if program.mentions("manual_seed", "set_seed", "seed_everything") else ():
         asked = isinstance(event.node, ast.Call) and program.path(event.node.func) == "next" and event.node.args
@@ -395,7 +396,7 @@ def _counter(view: View, training: Training, within: set[str]) -> ast.AST | None
             ]
             timed = [s for s in saves(view) if any(
                 isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) and key(n.left) == name
-                for e in training.of("call") if e.node is s.call for t, _ in e.guards for n in ast.walk(t))]  # fmt: skip
+                for e in training.of("call") if e.node is s.call for t, _ in e.guards for n in walk(t))]  # fmt: skip
             if restored and (raised or called) and timed:
                 return restored[0].node
     return None

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from ...program import Binding, Program, argument, key, last, names, passed, receiver
+from ...source import walk
 from ..judging.measures import answer_given
 from ..judging.prompts import drawn_for_text, partial, shown
 from ..rule import Fault, View, rule
@@ -87,9 +88,7 @@ def _written(program: Program) -> Iterator[Fault]:
     some = [(n, rows) for n in (*program.each(ast.For), *program.each(ast.comprehension))
             if (rows := _some(program, n)) is not None]  # fmt: skip
     inner = {
-        x
-        for n, _ in some
-        for x in (*ast.walk(n), *ast.walk(program.parent[n] if isinstance(n, ast.comprehension) else n))
+        x for n, _ in some for x in (*walk(n), *walk(program.parent[n] if isinstance(n, ast.comprehension) else n))
     }
     scored = _scored(program, inner) if some else {}
     for node, rows in some:
@@ -108,11 +107,11 @@ def _some(program: Program, node: ast.For | ast.comprehension) -> ast.expr | Non
     if not partial(program, way):
         return None
     body = [program.parent[node]] if isinstance(node, ast.comprehension) else node.body
-    texts = [t for s in body for t in ast.walk(s) if isinstance(t, (ast.JoinedStr, ast.BinOp))]
+    texts = [t for s in body for t in walk(s) if isinstance(t, (ast.JoinedStr, ast.BinOp))]
     for text in texts:
         fields: dict[str, set[object]] = {}
         whose: dict[str, ast.expr] = {}
-        for one in (n for n in ast.walk(text) if isinstance(n, (ast.Subscript, ast.Attribute))):
+        for one in (n for n in walk(text) if isinstance(n, (ast.Subscript, ast.Attribute))):
             part = (
                 one.slice.value
                 if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)
@@ -243,7 +242,7 @@ def _rows(program: Program, expr: ast.expr, deep: int = 14, whole: bool = False,
         elif found.how == "assign" and found.part is None and found.value is not None:
             rows = list(_rows(program, found.value, deep - 1, whole, calls))
             read = not rows and any(
-                isinstance(n, ast.Call) and READS.search(last(program.path(n.func))) for n in ast.walk(found.value)
+                isinstance(n, ast.Call) and READS.search(last(program.path(n.func))) for n in walk(found.value)
             )
             yield from rows or ([(found.value, last(key(expr)))] if read else [])
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import FUNCTIONS, Program, key, last, receiver
+from ...source import walk
 from ..meaning.ways import given, opaque, peeled, reached, returns
 from ..rule import Fault, View, rule
 from .generation import without_specials
@@ -235,7 +236,7 @@ def _is_set(view: View, expr: ast.expr) -> bool:
     value = peeled(view, expr, frozenset(("list", "tuple")))
     made = isinstance(value, ast.Call) and view.program.path(value.func) == "set" and bool(value.args)
     numbers = isinstance(value, ast.Call) and any(
-        last(view.program.path(n.func)) in ("range", "int") for n in ast.walk(value) if isinstance(n, ast.Call)
+        last(view.program.path(n.func)) in ("range", "int") for n in walk(value) if isinstance(n, ast.Call)
     )
     return (made or isinstance(value, ast.SetComp)) and not numbers
 
@@ -309,11 +310,9 @@ def _splits(view: View, node: ast.AST) -> bool:
         name = kept.targets[0].id
         for test in program.within(scope, ast.Compare):
             chosen = (
-                program.statement(test)
-                if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(test))
-                else None
+                program.statement(test) if any(isinstance(n, ast.Name) and n.id == name for n in walk(test)) else None
             )
             if chosen is not None and re.search(SPLITS, program.code(chosen, 400), re.I):
                 return True
     named = re.search(r"split|bucket|fold|shard|partition", getattr(scope, "name", ""), re.I)
-    return bool(named) and any(n is node for v in returns(scope) for n in ast.walk(v))
+    return bool(named) and any(n is node for v in returns(scope) for n in walk(v))

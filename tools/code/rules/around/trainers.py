@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ...program import argument, key, last
+from ...source import walk
 from ..look import option
 from ..meaning.ways import class_methods, opaque, returns
 from ..rule import Fault, View, rule
@@ -134,9 +135,7 @@ def schedule_per_epoch_in_lightning(view: View) -> Iterator[Fault]:
             ):
                 statement = program.statement(node)
                 name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-                given = any(
-                    name in {key(n) for n in ast.walk(r)} - {""} or node in set(ast.walk(r)) for r in returns(function)
-                )
+                given = any(name in {key(n) for n in walk(r)} - {""} or node in set(walk(r)) for r in returns(function))
                 if given:
                     yield Fault(node, "this schedule counts steps, and Lightning steps it once per epoch: `interval` is not set",
                                 "该调度按步计数，而 Lightning 默认每个 epoch 才更新一次：未设置 `interval`")  # fmt: skip

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...program import LOOPS, Program, argument, key, last
+from ...source import walk
 from ..rule import Fault, View, rule
 
 
@@ -30,7 +31,7 @@ def compared(program: Program) -> Iterator[tuple[ast.AST, str, str]]:
         kept = any(
             isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy", program.path(n.func))
             for s in node.body
-            for n in ast.walk(s)
+            for n in walk(s)
         )
         plain = re.fullmatch(
             r"(val_|dev_|eval_|valid_)?(acc|accuracy|f1|auc|bleu|rouge|em|map|recall|precision|loss|nll|ppl|perplexity|wer|cer)",
@@ -86,7 +87,7 @@ def test_data_chooses(view: View) -> Iterator[Fault]:
         best = [s for s in sides if re.search(r"best|max_|min_|lowest|highest", s, re.I)] or _followed(node)
         saves = any(
             isinstance(n, ast.Call) and re.search(r"save|state_dict|deepcopy|\bdump$", program.path(n.func))
-            for n in ast.walk(node)
+            for n in walk(node)
         )
         if scored and best and saves:
             yield Fault(test, f"the checkpoint is chosen by `{scored[0]}`", f"用 `{scored[0]}` 来选择检查点")
@@ -118,7 +119,7 @@ def _threshold_chosen(program: Program) -> Iterator[Fault]:
     """The best of several thresholds by a figure over the test data, which it is then reported for."""
     for call in program.find("max", "min"):
         how = argument(call, "key")
-        figures = [n for n in ast.walk(how.body) if isinstance(n, ast.Call)] if isinstance(how, ast.Lambda) else []
+        figures = [n for n in walk(how.body) if isinstance(n, ast.Call)] if isinstance(how, ast.Lambda) else []
         scored = [
             n for n in figures if re.search(r"(f1|accuracy|precision|recall|roc|fbeta)\w{0,20}$", program.path(n.func))
         ]

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, key, last, passed, receiver
+from ...source import walk
 from ..rule import Fault, View
 
 CHAT = re.compile(r"^[\w./-]+-(Instruct|Chat|it|instruct|chat|sft|dpo|zephyr)(-[\w.]+)?$|/zephyr-")
@@ -122,7 +123,7 @@ def halves(view: View) -> Iterator[Fault]:
 
 def _words(program: Program, expr: ast.expr) -> str:
     """The names that a value has on its way."""
-    nodes = (*ast.walk(expr), *(n for n, _, _ in made_of(program, expr, (), 3)))
+    nodes = (*walk(expr), *(n for n, _, _ in made_of(program, expr, (), 3)))
     return " ".join({last(k) for n in nodes if (k := key(n))})
 
 
@@ -152,7 +153,7 @@ def _words_apart(program: Program) -> Iterator[Fault]:
             if isinstance(value, ast.Call) and last(program.path(value.func)) == "split" and not value.args:
                 made[program.code(value)] = (
                     node,
-                    any(isinstance(n, ast.Attribute) and n.attr in STRONG for n in ast.walk(value)),
+                    any(isinstance(n, ast.Attribute) and n.attr in STRONG for n in walk(value)),
                 )
         texts = list(made)
         pairs = ((a, b) for a in texts for b in texts if made[a][1] and not made[b][1])
@@ -207,7 +208,7 @@ def _two_functions(view: View) -> Iterator[Fault]:
     for node in program.each(ast.Compare):
         scope = program.scope(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq) and isinstance(scope, FUNCTIONS):
-            fields = frozenset(k.split("[")[-1] for s in (node.left, node.comparators[0]) for n in ast.walk(s)
+            fields = frozenset(k.split("[")[-1] for s in (node.left, node.comparators[0]) for n in walk(s)
                                if isinstance(n, ast.Subscript) and (k := key(n)) and GOLD.search(k.split("[")[-1]))  # fmt: skip
             ways = [strong(program, s) for s in (node.left, node.comparators[0])] if fields else []
             if fields and bool(ways[0]) is bool(ways[1]):
@@ -260,7 +261,7 @@ def answer_given(view: View) -> Iterator[Fault]:
                 if last(key(test.func)) in ("endswith", "startswith") or _after(program, test)
                 else ()
             )
-            shared = next((k for s in sides for n in ast.walk(s) if (k := key(n)) in held and n is not held[k]), None)
+            shared = next((k for s in sides for n in walk(s) if (k := key(n)) in held and n is not held[k]), None)
             if shared is not None:
                 yield Fault(held[shared], f"the prompt holds `{shared}`, with which the answer is compared",
                             f"提示中已含有用于比对的 `{shared}`", beside=(test,))  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, default, key, last, passed, receiver
+from ...source import walk
 from ..look import source
 from ..rule import Fault, View, rule
 
@@ -177,7 +178,7 @@ def _scale(program: Program, expr: ast.expr) -> float:
     functions = [
         f for n in program.traced(expr, 3) if isinstance(n, ast.Call) and (f := program.function(n)) is not None
     ]
-    returned = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and r.value is not None]
-    numbers = [program.const(s) for r in returned for n in ast.walk(r) if isinstance(n, ast.BinOp)
+    returned = [r.value for f in functions for r in walk(f) if isinstance(r, ast.Return) and r.value is not None]
+    numbers = [program.const(s) for r in returned for n in walk(r) if isinstance(n, ast.BinOp)
                and isinstance(n.op, ast.Mult) for s in (n.left, n.right)]  # fmt: skip
     return max((abs(float(v)) for v in numbers if isinstance(v, (int, float))), default=0.0)

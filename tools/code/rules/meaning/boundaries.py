@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...patch import instead
 from ...program import FOLLOWED, FUNCTIONS, Program, argument, key, last
 from ...running import place
+from ...source import walk
 from ..look import source
 from ..rule import Fault, View, rule
 from .ways import returns
@@ -111,7 +112,7 @@ def counted_from_one_twice(view: View) -> Iterator[Fault]:
             if (
                 begun is not None
                 and program.const(begun) == 1
-                and key(left.left) in {key(n) for n in ast.walk(training.node.target)}
+                and key(left.left) in {key(n) for n in walk(training.node.target)}
             ):
                 yield Fault(left, "the counter begins at 1 and gets another 1",
                             "计数已从 1 开始，又加了 1", (instead(left, source(program, left.left)),), beside=(call,))  # fmt: skip
@@ -276,7 +277,7 @@ def warmup_by_whole_numbers(view: View) -> Iterator[Fault]:
             continue
         scope = program.scope(node)
         returned = any(
-            n is node for v in (returns(scope) if isinstance(scope, FUNCTIONS) else []) for n in ast.walk(v)
+            n is node for v in (returns(scope) if isinstance(scope, FUNCTIONS) else []) for n in walk(v)
         ) or any(isinstance(a, ast.Lambda) for a in program.up(node))
         scaled = isinstance(program.parent.get(node), ast.BinOp) and re.search(
             r"lr|rate", program.code(program.parent[node])

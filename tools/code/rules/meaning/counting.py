@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import Program, argument, key, last, passed, receiver
+from ...source import walk
 from ..look import model_call, source
 from ..rule import Fault, View, rule
 from .ways import constructor, whole
@@ -71,12 +72,12 @@ def count_divided_by_batches(view: View) -> Iterator[Fault]:
 
 def _counted(program: Program, value: ast.expr) -> bool:
     """`(predicted == y).sum().item()`."""
-    names = [last(program.path(n.func)) for n in ast.walk(value) if isinstance(n, ast.Call)]
+    names = [last(program.path(n.func)) for n in walk(value) if isinstance(n, ast.Call)]
     return (
         "sum" in names
-        and ("eq" in names or any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in ast.walk(value)))
+        and ("eq" in names or any(isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq) for n in walk(value)))
         and not {"mean", "len", "size"} & set(names)
-        and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in ast.walk(value))
+        and not any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in walk(value))
     )
 
 
@@ -183,15 +184,15 @@ def ratio_averaged_over_batches(view: View) -> Iterator[Fault]:
         loops = [x for x in program.loops(call) if isinstance(x, ast.For)]
         if not loops or not _over_batches(view, loops[0]):
             continue
-        for node in ast.walk(loops[0]):
+        for node in walk(loops[0]):
             into = ""
-            if isinstance(node, ast.AugAssign) and call in set(ast.walk(node.value)):
+            if isinstance(node, ast.AugAssign) and call in set(walk(node.value)):
                 into = key(node.target)
             elif (
                 isinstance(node, ast.Call)
                 and last(program.path(node.func)) == "append"
                 and node.args
-                and call in set(ast.walk(node.args[0]))
+                and call in set(walk(node.args[0]))
             ):
                 into = key(receiver(node))
             text = whole(program, call)
@@ -282,7 +283,7 @@ def best_never_beaten(view: View) -> Iterator[Fault]:
             continue
         own = [
             b
-            for b in ast.walk(node)
+            for b in walk(node)
             if isinstance(b, ast.Assign)
             and any(key(t) == key(best) for x in b.targets for t in (x.elts if isinstance(x, ast.Tuple) else [x]))
         ]

@@ -12,6 +12,7 @@ from itertools import islice
 from ...flow import made_of, part
 from ...patch import instead
 from ...program import Program, key, last, receiver
+from ...source import walk
 from ..look import source
 from ..memory import base
 from ..preference import KL, KL_SCALE, core
@@ -134,7 +135,7 @@ def _divergences(view: View) -> Iterator[tuple[ast.expr, int]]:
     for node in program.each(ast.BinOp):
         if isinstance(node.op, ast.Mult) and node not in seen:
             factors, sign = _factors(program, node)
-            seen |= {n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
+            seen |= {n for n in walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)}
             kl = [f for f in factors if is_kl(f, program)]
             numbers = (f for f in factors if not kl or f is not kl[-1])
             plain = bool(kl) and any(isinstance(f, (ast.Constant, ast.Attribute, ast.Subscript)) for f in numbers)
@@ -166,7 +167,7 @@ def _divergence(program: Program, expr: ast.expr, deep: int = 4) -> int:
         return 1
     if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.USub):
         return -_divergence(program, expr.operand, deep)
-    if any(isinstance(n, ast.Call) and last(program.path(n.func)) in CURVED for n in ast.walk(expr)):
+    if any(isinstance(n, ast.Call) and last(program.path(n.func)) in CURVED for n in walk(expr)):
         return 0  # an estimate that is never negative: told by its name
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult) and deep:
         factors, sign = _factors(program, expr)
@@ -234,8 +235,8 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
         top, above = above, program.parent.get(above)
     if statement is not above or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return)):
         return ""
-    mine = set(ast.walk(node))
-    beside = [n for n in ast.walk(top) if isinstance(n, (ast.Name, ast.Attribute)) and n not in mine]
+    mine = set(walk(node))
+    beside = [n for n in walk(top) if isinstance(n, (ast.Name, ast.Attribute)) and n not in mine]
     target = "" if isinstance(statement, ast.Return) else base(
         statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0])  # fmt: skip
     words = {last(key(n)) for n in beside}
@@ -281,16 +282,16 @@ def _turned_later(program: Program, statement: ast.stmt, target: str) -> bool:
     """Whether what is made of a sum next, or given back, is its negative."""
     scope = program.scope(statement)
     later = (n for n in program.within(scope, ast.Assign, ast.Return) if n.lineno > statement.lineno)
-    uses = [n.value for n in later if n.value is not None and target in {key(x) for x in ast.walk(n.value)}]
-    minus = [v for u in uses for v in ast.walk(u) if isinstance(v, ast.UnaryOp) and isinstance(v.op, ast.USub)]
-    return len(uses) == 1 and any(target in {key(x) for x in ast.walk(m)} for m in minus)
+    uses = [n.value for n in later if n.value is not None and target in {key(x) for x in walk(n.value)}]
+    minus = [v for u in uses for v in walk(u) if isinstance(v, ast.UnaryOp) and isinstance(v.op, ast.USub)]
+    return len(uses) == 1 and any(target in {key(x) for x in walk(m)} for m in minus)
 
 
 def _becomes_a_loss(program: Program, statement: ast.stmt, target: str) -> bool:
     """Whether the next thing that is made of a sum is called a loss."""
     scope = program.scope(statement)
     later = (n for n in program.each(ast.Assign) if n.lineno > statement.lineno and program.scope(n) is scope)
-    made = (n for n in later if target and target in {key(x) for x in ast.walk(n.value)})
+    made = (n for n in later if target and target in {key(x) for x in walk(n.value)})
     return any(re.search(r"loss", base(n.targets[0]), re.I) for n in made)
 
 

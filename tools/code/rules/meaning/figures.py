@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
+from ...source import walk
 from ..judging.chosen import compared
 from ..look import epoch_loop, option, source
 from ..rule import Fault, View, rule
@@ -104,7 +105,7 @@ def _gathered(view: View, call: ast.Call) -> str:
     for loop in program.loops(call)[:1]:
         for node in program.within(loop):
             if isinstance(node, ast.Call) and last(program.path(node.func)) == "append" and node.args:
-                if call in set(ast.walk(node.args[0])) or (key(node.args[0]) in names - {""}):
+                if call in set(walk(node.args[0])) or (key(node.args[0]) in names - {""}):
                     return key(receiver(node))
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
                 if node.value is call or key(node.value) in names - {""}:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import LOOPS, Program, key, last, receiver
+from ...source import walk
 from ...training import Training
 from ..look import model_call, no_grad, source
 from ..rule import Fault, View, rule
@@ -78,12 +79,12 @@ def _run(program: Program, value: ast.expr) -> ast.Call | None:
 
 def _renewed(program: Program, training: Training, name: str, own: ast.Assign) -> bool:
     """Whether a pass gives a name a new value, or cuts it, besides the call that carries it."""
-    for node in ast.walk(training.node):
+    for node in walk(training.node):
         targets = node.targets if isinstance(node, ast.Assign) else []
         for target in targets if node is not own else ():
             if name in {key(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])}:
                 return True
-        if isinstance(node, (ast.For, ast.comprehension)) and name in {key(n) for n in ast.walk(node.target)}:
+        if isinstance(node, (ast.For, ast.comprehension)) and name in {key(n) for n in walk(node.target)}:
             return True
         if isinstance(node, ast.Call) and last(program.path(node.func)) in (
             "detach_",
@@ -91,7 +92,7 @@ def _renewed(program: Program, training: Training, name: str, own: ast.Assign) -
             "append",
             "reset_state",
         ):
-            if name in key(receiver(node)) or any(key(n) == name for n in ast.walk(node)):
+            if name in key(receiver(node)) or any(key(n) == name for n in walk(node)):
                 return True
     return bool(
         re.search(rf"for \w+ in {re.escape(name)}\b[^\n]{{0,40}}:\s{{0,40}}\w+\.detach_|retain_graph", program.text)

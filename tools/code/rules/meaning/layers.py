@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...source import walk
 from ..look import source
 from ..rule import Fault, View, rule
 
@@ -134,7 +135,7 @@ def layers_are_one(view: View) -> Iterator[Fault]:
     """
     program = view.program
     for call in program.find("ModuleList", "Sequential"):
-        for node in [n for a in call.args for n in ast.walk(_listed(program, a))]:
+        for node in [n for a in call.args for n in walk(_listed(program, a))]:
             one = (
                 node.left.elts
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List)
@@ -143,7 +144,7 @@ def layers_are_one(view: View) -> Iterator[Fault]:
             comp = (
                 isinstance(node, (ast.ListComp, ast.GeneratorExp))
                 and isinstance(node.elt, (ast.Name, ast.Attribute))
-                and key(node.elt) not in {key(n) for g in node.generators for n in ast.walk(g.target)}
+                and key(node.elt) not in {key(n) for g in node.generators for n in walk(g.target)}
             )
             value = one[0] if len(one) == 1 else node.elt if comp else None  # pyright: ignore[reportAttributeAccessIssue]
             if (

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
+from ...source import walk
 from ..rule import Fault, View, rule
 from ..steps.aligned import divided_by_all, masked_from_the_left, off_by_one
 from .filling import filled_by_mask, mask_token, parts_of
@@ -239,7 +240,7 @@ def answer_masked_instead(view: View) -> Iterator[Fault]:
             not in program.code(node.value) + ("-100" if re.search(r"IGNORE|ignore", program.code(node.value)) else "")  # pyright: ignore[reportAttributeAccessIssue]
         ):
             continue
-        for part in ast.walk(target.slice):
+        for part in walk(target.slice):
             if (
                 isinstance(part, ast.Slice)
                 and part.lower is not None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...flow import made_of
 from ...patch import instead
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...source import walk
 from ..apart.grouping import mixed_groups
 from ..look import source
 from ..rule import Fault, View, rule
@@ -101,7 +102,7 @@ def reference_sign_flipped(view: View) -> Iterator[Fault]:
             isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub) for a in program.up(call) if a is not statement
         )
         direct = isinstance(value, ast.Name) or not (
-            isinstance(value, ast.BinOp) and any(isinstance(n, ast.UnaryOp) for n in ast.walk(value))
+            isinstance(value, ast.BinOp) and any(isinstance(n, ast.UnaryOp) for n in walk(value))
         )
         if len(terms) == 4 and len(kinds) == 4 and minus and direct:
             wanted = {(True, False): 1, (False, False): -1, (True, True): -1, (False, True): 1}
@@ -209,7 +210,7 @@ def bootstrap_through_the_end(view: View) -> Iterator[Fault]:
     for node in program.each(ast.BinOp):
         if not isinstance(node.op, ast.Add) or not isinstance(node.right, ast.BinOp):
             continue
-        factors = [n for n in ast.walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I) or (
+        factors = [n for n in walk(node.right) if re.search(r"^(gamma|discount\w{0,10})$", last(key(n)), re.I) or (
             isinstance(n, ast.Name) and n.id == "g" and re.search(r"gae|advantage|td_target", getattr(program.scope(node), "name", "")))]  # fmt: skip
         scope = program.scope(node)
         if not factors or not isinstance(scope, (*FUNCTIONS, ast.Module)):
@@ -313,9 +314,7 @@ def surrogate_not_negated(view: View) -> Iterator[Fault]:
                 for n in nodes
             )
             turned |= any(
-                isinstance(n, ast.BinOp)
-                and isinstance(n.op, ast.Sub)
-                and any(s in set(ast.walk(n.right)) for s in smaller)
+                isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and any(s in set(walk(n.right)) for s in smaller)
                 for n in nodes
             )
             turned |= any(isinstance(n, ast.Constant) and n.value in (-1, -1.0) for n in nodes) or any(

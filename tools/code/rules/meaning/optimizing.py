@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, key, last, passed, receiver
 from ...running import place
+from ...source import walk
 from ...training import Event, events_of
 from ..rule import Fault, View, rule
 
@@ -291,7 +292,7 @@ def _of_an_epoch(view: View) -> Iterator[Fault]:
 
 def _elsewhere(view: View, value: ast.expr) -> bool:
     """Whether a function of another file is given the optimizer, which may set its rate."""
-    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and view.program.function(n) is None]
+    calls = [n for n in walk(value) if isinstance(n, ast.Call) and view.program.function(n) is None]
     return any(view.roles.of(a) == "optimizer" for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
 
 
@@ -323,8 +324,8 @@ SHOWN = ("print", "info", "log", "add_scalar", "set_postfix", "set_description",
 
 def _counted(program: Program, value: ast.expr) -> bool:
     """Whether a value goes by the number of the step, and not by what the optimizer or a schedule says."""
-    called = {last(program.path(n.func)) for n in ast.walk(value) if isinstance(n, ast.Call)}
-    names = [n for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))]
+    called = {last(program.path(n.func)) for n in walk(value) if isinstance(n, ast.Call)}
+    names = [n for n in walk(value) if isinstance(n, (ast.Name, ast.Attribute))]
     raised = any(b.how in ("for", "augment") for n in names if key(n) for b in program.bindings(n))
     return raised and not called & {"get_last_lr", "get_lr_from", "step"}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...source import walk
 from ..evaluation import HELD
 from ..rule import Fault, View, rule
 
@@ -83,14 +84,14 @@ def _held_out(program: Program, call: ast.Call) -> bool:
     statement = program.statement(call)
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
     texts = [
-        str(n.value) for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+        str(n.value) for a in call.args for n in walk(a) if isinstance(n, ast.Constant) and isinstance(n.value, str)
     ]
     return bool(HELD.search(last(name))) or _each_part(program, call) or any(PART.search(t) for t in texts[-1:])
 
 
 def _each_part(program: Program, call: ast.Call) -> bool:
     """Whether a dataset is made for each of several parts, one of them held out: `for part in ("train", "val")`."""
-    names = {n.id for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)}
+    names = {n.id for a in call.args for n in walk(a) if isinstance(n, ast.Name)}
     overs = [(g.target, g.iter) for up in program.up(call) for g in getattr(up, "generators", ())]
     overs += [(up.target, up.iter) for up in program.loops(call) if isinstance(up, ast.For)]
     for target, over in overs:
@@ -237,10 +238,7 @@ def loaded_for_each_item(view: View) -> Iterator[Fault]:
         scope = program.scope(call)
         own = {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)} if isinstance(scope, FUNCTIONS) else set()
         other = {
-            n.id
-            for a in (*call.args, *(k.value for k in call.keywords))
-            for n in ast.walk(a)
-            if isinstance(n, ast.Name)
+            n.id for a in (*call.args, *(k.value for k in call.keywords)) for n in walk(a) if isinstance(n, ast.Name)
         }
         if own & other - {"self"} or program.guards(call) or not isinstance(scope, FUNCTIONS):
             continue

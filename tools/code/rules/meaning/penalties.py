@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import LOOPS, Program, argument, key, last
+from ...source import walk
 from ..look import source
 from ..rule import Fault, View, rule
 
@@ -74,7 +75,7 @@ def entropy_punished(view: View) -> Iterator[Fault]:
             target = "loss"
         if isinstance(statement, ast.Return):
             target = getattr(program.scope(node), "name", "")
-        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(product)) or any(
+        minus = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in walk(product)) or any(
             isinstance(a, (ast.UnaryOp,)) or (isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub))
             for a in program.up(node)
             if isinstance(a, ast.expr)

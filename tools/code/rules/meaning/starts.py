@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...patch import instead
 from ...program import key, last, receiver
+from ...source import walk
 from ..look import source
 from ..rule import Fault, View, rule
 from .layers import module_functions, whole_text
@@ -131,7 +132,7 @@ def divergence_sign_flipped(view: View) -> Iterator[Fault]:
         if re.search(r"1(\.0)?\+(\w+\.)*log_?var-", text) and re.search(
             r"-(\w+\.)*log_?var\.exp\(\)|-torch\.exp\((\w+\.)*log_?var\)", text
         ):
-            negative = any((isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)) for n in ast.walk(node.value))
+            negative = any((isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)) for n in walk(node.value))
             name = re.escape(key(node.targets[0]))
             used = re.search(
                 rf"-\s{{0,4}}(\w{{1,30}}\s{{0,4}}\*\s{{0,4}})?{name}\b|{name}\s{{0,4}}\*=\s{{0,4}}-", program.text

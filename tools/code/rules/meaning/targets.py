@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import Program, key, last, receiver
+from ...source import walk
 from ..look import model_call
 from ..rule import Fault, View, rule
 
@@ -82,9 +83,7 @@ def _bootstraps(program: Program, expr: ast.expr) -> bool:
     """Whether a value is a reward and a discounted value of what comes next."""
     made = program.origin(expr)
     product = made.right if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add) else None
-    factors = (
-        [n for n in ast.walk(product) if isinstance(n, (ast.Name, ast.Attribute, ast.Constant))] if product else []
-    )
+    factors = [n for n in walk(product) if isinstance(n, (ast.Name, ast.Attribute, ast.Constant))] if product else []
     rates = (program.const(f) for f in factors)
     near_one = any(isinstance(r, float) and 0.8 < r < 1 for r in rates)
     return isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult) and (

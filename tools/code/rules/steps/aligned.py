@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...source import walk
 from ..look import keyword
 from ..rule import Fault, View
 
@@ -53,7 +54,7 @@ def _products(program: Program, mask: ast.Subscript) -> Iterator[ast.BinOp]:
     name = key(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     for node in program.within(program.scope(mask), ast.BinOp):
         if isinstance(node.op, ast.Mult):
-            sides = [n for s in (node.left, node.right) for n in ast.walk(s)]
+            sides = [n for s in (node.left, node.right) for n in walk(s)]
             if mask in sides or (name and any(key(n) == name for n in (node.left, node.right))):
                 yield node
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Program, argument, key, last, receiver
+from ...source import walk
 from ...training import Training
 from ..look import always
 from ..loss import entropies
@@ -75,7 +76,7 @@ def _scaled_by_hand(view: View, training: Training) -> bool:
 
 def _entered(view: View, training: Training, call: ast.Call) -> bool:
     """Whether a `with` block of the training is one that a call makes, somewhere behind its name."""
-    blocks = [n for n in ast.walk(training.node) if isinstance(n, ast.With)]
+    blocks = [n for n in walk(training.node) if isinstance(n, ast.With)]
     return any(n is call for b in blocks for i in b.items for n in view.program.traced(i.context_expr, 3))
 
 
@@ -304,7 +305,7 @@ def _users(program: Program, call: ast.Call) -> Iterator[ast.AST]:
         yield node
     statement = program.statement(call)
     if isinstance(statement, ast.Assign):
-        names = {key(n) for t in statement.targets for n in ast.walk(t)} - {""}
+        names = {key(n) for t in statement.targets for n in walk(t)} - {""}
         for use in program.within(program.scope(call), ast.BinOp, ast.Call):
             taken = [use.left, use.right] if isinstance(use, ast.BinOp) else [*use.args, receiver(use)]
             if names & {key(n) for n in taken}:

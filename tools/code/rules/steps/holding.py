@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import Function, Program, key, last, receiver
+from ...source import walk
 from ..look import LOSS, model_call, no_grad, source
 from ..rule import Fault, View
 
@@ -62,14 +63,14 @@ def _carried(view: View, function: Function, owner: ast.ClassDef) -> Iterator[Fa
         name = key(target)
         if not name.startswith("self.") or LOSS.search(last(name)):
             continue
-        again = [n for n in ast.walk(node.value) if key(n) == name and isinstance(n, ast.Attribute)]
+        again = [n for n in walk(node.value) if key(n) == name and isinstance(n, ast.Attribute)]
         other = [
             b
             for b in program.bindings(target, name)
             if b.node is not node and getattr(program.scope(b.node), "name", "") != "__init__"
         ]  # type: ignore[arg-type]
         joins = any(isinstance(n, ast.BinOp) or (isinstance(n, ast.Call) and last(program.path(n.func)) in JOINS)
-                    for n in ast.walk(node.value))  # fmt: skip
+                    for n in walk(node.value))  # fmt: skip
         if (
             again
             and joins
@@ -170,7 +171,7 @@ def _let_go(program: Program, on: ast.expr) -> bool:
     anew = any(program.loops(b.node) for scope in program.bound.values() for b in scope.get(root, ()))
     begun = {program.scope(b.node) for b in found if b.how == "assign"}
     few = any(isinstance(n, ast.Call) and last(program.path(n.func)) == "deque" and (len(n.args) > 1 or n.keywords)
-              for b in found if b.value is not None for n in ast.walk(b.value))  # fmt: skip
+              for b in found if b.value is not None for n in walk(b.value))  # fmt: skip
     word = re.escape(last(root))
     outside = re.search(rf"(\bdel [\w.]{{0,40}}\b{word}\b|(?<!self)\.{word}\s{{0,2}}=[^=])", program.text)
     return anew or len(begun) > 1 or few or outside is not None

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import FUNCTIONS, Function, Program, argument, key, last, receiver
+from ...source import walk
 from ..loss import SAME, entropies
 from ..rule import Fault, View, rule
 from .aligned import measured_without_specials
@@ -105,7 +106,7 @@ def _is_text(view: View, expr: ast.expr) -> bool:
         asked = view.roles.of(call.func) == "tokenizer" or view.roles.of(receiver(call)) == "tokenizer"
         for given in call.args[:1] if asked else ():
             made = program.origin(given)
-            if isinstance(made, (ast.BinOp, ast.JoinedStr)) and name in {key(n) for n in ast.walk(made)}:
+            if isinstance(made, (ast.BinOp, ast.JoinedStr)) and name in {key(n) for n in walk(made)}:
                 return True
     return False
 

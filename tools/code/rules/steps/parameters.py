@@ -12,6 +12,7 @@ from ...flow import made_of
 from ...patch import instead
 from ...program import Program, argument, key, last, receiver
 from ...running import place
+from ...source import walk
 from ..look import LOSS, source
 from ..optimizer import TRAIN
 from ..rule import Fault, View, rule
@@ -110,7 +111,7 @@ def _new_parts(program: Program, owner: ast.ClassDef) -> Iterator[tuple[str, ast
         layers = [value, *value.args] if isinstance(value, ast.Call) and _in_order(program, value) else [value]
         new = any(isinstance(c, ast.Call) and WEIGHTED.search(program.path(c.func)) for c in layers)
         if new and name.startswith("self.") and value is not None and len(bindings) == 1:
-            used = sum(1 for n in ast.walk(owner) if isinstance(n, ast.Attribute) and n.attr == name[5:])
+            used = sum(1 for n in walk(owner) if isinstance(n, ast.Attribute) and n.attr == name[5:])
             if used > 1 or "def forward" not in program.text:
                 yield name[5:], value
 

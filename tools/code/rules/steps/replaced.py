@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...flow import Source, made_of
 from ...patch import after, without
 from ...program import Program, argument, key, last, passed, receiver
+from ...source import walk
 from ..look import source
 from ..optimizer import TRAIN
 from ..rule import Fault, View, rule
@@ -170,7 +171,7 @@ def _unfrozen_later(view: View) -> Iterator[Fault]:
         return
     for call in [n for n in program.each(ast.Call) if view.roles.of(n) == "optimizer" and n.args]:
         asked = list(program.traced(call.args[0], 2))
-        asked += [n for a in asked if isinstance(a, ast.Lambda) for n in ast.walk(a.body)]
+        asked += [n for a in asked if isinstance(a, ast.Lambda) for n in walk(a.body)]
         chosen = any(isinstance(n, ast.Attribute) and n.attr == "requires_grad" for n in asked)
         for freed in program.each(ast.Call, ast.Assign) if chosen else ():
             later = (

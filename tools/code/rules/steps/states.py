@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...checkpoints import asked_for, saves
 from ...program import FUNCTIONS, Program, key, last, receiver
+from ...source import walk
 from ..around.restoring import goes_on, state_roles
 from ..rule import Fault, View, rule
 
@@ -178,7 +179,7 @@ def _of_this_run(program: Program, call: ast.Call) -> bool:
     """Whether a call lists the checkpoints of the folder that the trainer writes to."""
     if last(program.path(call.func)) not in ("glob", "iterdir", "listdir", "rglob"):
         return False
-    words = [str(v) for n in ast.walk(call) if isinstance(v := program.const(n), str)]
+    words = [str(v) for n in walk(call) if isinstance(v := program.const(n), str)]
     folders = {
         program.const(k.value) for made in program.each(ast.Call) for k in made.keywords if k.arg == "output_dir"
     }

@@ -11,6 +11,7 @@ from itertools import islice
 
 from ...flow import made_of
 from ...program import Binding, Program, argument, key, last, receiver
+from ...source import walk
 from ...training import Event, window
 from ..accumulation import divisors, own, same
 from ..distributed import collectives
@@ -169,7 +170,7 @@ def _averages(view: View) -> Iterator[ast.Call]:
         op = argument(call, "op", 1)
         scope, name = program.scope(call), key(call.args[0])
         divided = any(isinstance(n, (ast.BinOp, ast.AugAssign)) and isinstance(n.op, ast.Div) and RANKS.search(program.code(n))
-                      and name in {key(x) for x in ast.walk(n)} for n in program.within(scope))  # fmt: skip
+                      and name in {key(x) for x in walk(n)} for n in program.within(scope))  # fmt: skip
         if name and (divided or (op is not None and program.code(op).endswith("AVG"))):
             yield call
     for call in program.find("gather", "reduce"):
