@@ -144,13 +144,8 @@ def _spent(view: View) -> Iterator[Fault]:
     program = view.program
     for scoped in program.bound.values():
         for name, bindings in scoped.items():
-            made = bindings[0].value
-            if (
-                len(bindings) != 1
-                or bindings[0].how != "assign"
-                or bindings[0].part is not None
-                or not _generator(view, made)
-            ):
+            only = bindings[0]
+            if len(bindings) != 1 or only.how != "assign" or only.part is not None or not _generator(view, only.value):
                 continue
             uses = [n for n in program.each(ast.Name) if n.id == name and _goes_through(program, n)
                     and program.scope(n) is program.scope(bindings[0].node)]  # fmt: skip

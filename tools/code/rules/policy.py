@@ -365,8 +365,8 @@ PUSHES = re.compile(r"^push(?!_to_hub)|sync|update_weight|load_weights|send_weig
 def _pushed_once(view: View) -> Iterator[Fault]:
     """Weights that are handed to what samples before the loop, and never in it."""
     program = view.program
-    pushes = [c for c in program.each(ast.Call) if PUSHES.search(last(program.path(c.func))) and any(
-        view.roles.of(a) == "model" for a in c.args)]  # fmt: skip
+    named = program.find(*filter(PUSHES.search, program.calls))
+    pushes = sorted((c for c in named if any(view.roles.of(a) == "model" for a in c.args)), key=lambda c: c.lineno)
     if not pushes or any(repeated(view, c) for c in pushes) or not any(t.of("step") for t in view.trainings):
         return
     for call in program.each(ast.Call):

@@ -216,6 +216,8 @@ def reference_with_gradients(view: View) -> Iterator[Fault]:
     Why: its activations take as much memory as the policy's; if its parameters are not frozen they get gradients.
     """
     program = view.program
+    if not view.trainings and not view.hot:
+        return
     frozen = re.search(
         r"requires_grad_\(False\)|for \w{1,40} in \w{0,40}(ref|teacher)\w{0,40}\.parameters|set_grad_enabled",
         program.text,

@@ -46,7 +46,7 @@ def twins(view: View) -> Iterator[Fault]:
 def _target_of_itself(view: View) -> Iterator[Fault]:
     """A target network, or the slow one of two, that is the very network which is trained."""
     program = view.program
-    for node in program.each(ast.Assign):
+    for node in program.each(ast.Assign) if "parameters" in program.calls else ():
         targets, values = node.targets[0], node.value
         pairs = [(targets, values)]
         if isinstance(targets, ast.Tuple) and isinstance(values, ast.Tuple) and len(targets.elts) == len(values.elts):

@@ -176,6 +176,13 @@ def whole_text(program: Program, node: ast.AST) -> str:
     return program.code(owner, 30_000) if not isinstance(owner, ast.Module) else program.text
 
 
+WEIGHTY = re.compile(
+    r"^(torch\.)?nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter|Bilinear"
+    r"|ConvTranspose\dd)$"
+)
+"""Layers with weights of their own."""
+
+
 @rule("layer-made-in-forward", "S1", "loss-stagnation", "def forward",
       bad="""
       class Net(nn.Module):
@@ -205,20 +212,12 @@ def layer_made_in_forward(view: View) -> Iterator[Fault]:
         for node in program.within(function, ast.Call):
             if program.scope(node) is not function:
                 continue
-            path = program.path(node.func)
-            weighty = re.search(
-                r"^torch\.nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter|Bilinear|ConvTranspose\dd)$",
-                path,
-            ) or (
-                re.search(
-                    r"^nn\.(Linear|Conv\dd|Embedding|LayerNorm|BatchNorm\dd|LSTM|GRU|MultiheadAttention|Parameter)$",
-                    path,
-                )
-            )
+            if not WEIGHTY.search(program.path(node.func)):
+                continue
             statement = program.statement(node)
             once = isinstance(statement, ast.Assign) and key(statement.targets[0]).startswith("self.")
             frozen = argument(node, "requires_grad") is not None or argument(node, "elementwise_affine") is not None
-            if weighty and not once and not frozen:
+            if not once and not frozen:
                 yield Fault(node, "this layer is made anew in each forward pass: it is never trained",
                             "每次前向都新建这一层：永远不会被训练")  # fmt: skip
 
