@@ -26,7 +26,7 @@ SECONDS = 5.0
 MANY = 150
 """Files from which on several processes judge them: starting one takes as long as judging thirty files."""
 MOST_WORKERS = 8
-CHUNK = 16
+CHUNK = 4
 MOST_FINDINGS = 50
 """Findings of one rule in one file that are told; more are counted."""
 SHOWN = 200

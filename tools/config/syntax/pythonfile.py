@@ -69,11 +69,19 @@ def _items(tree: ast.Module, source: Source) -> list[Item]:
     return [item for block, item in found if block is None or len(set(told[item.key, type(block)].values())) == 1]
 
 
+LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
+"""Nodes that hold none: half of a program."""
+TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
+"""Nodes that may set something."""
+
+
 def _walk(top: ast.AST) -> Iterator[ast.AST]:
     """As `ast.walk`, which takes several times as long."""
     found = [top]
     for node in found:
         yield node
+        if type(node) in LEAVES:
+            continue
         for value in [getattr(node, name, None) for name in node._fields]:
             if isinstance(value, list):
                 found += [one for one in value if isinstance(one, ast.AST)]
@@ -94,7 +102,7 @@ class _Reader:
         for top in tree.body:
             settings = isinstance(top, ast.ClassDef) and CONFIGURATION.search(top.name)
             block = top if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)) or settings else None
-            yield from ((block, item) for node in _walk(top) for item in self.node(node))  # type: ignore[misc]
+            yield from ((block, item) for node in _walk(top) if type(node) in TELLING for item in self.node(node))  # type: ignore[misc]
 
     def node(self, node: ast.AST) -> Iterator[Item]:
         if isinstance(node, ast.ClassDef) and CONFIGURATION.search(node.name):
