@@ -19,6 +19,7 @@ from .syntax import FUNCTIONS, Binding, Function, Node, key, last
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 SPANS = frozenset((*FUNCTIONS, ast.ClassDef, *LOOPS))
 """Nodes of which it is known where their own end in the order of the text."""
+IMPORT = re.compile(r"\s{0,40}(?:from\s[\w.]{1,200}\s{1,4})?import\b")
 NOTHING: dict[str, list[Binding]] = {}
 
 
@@ -299,7 +300,7 @@ class Tree:
     @cached_property
     def said(self) -> str:
         """The text without its lines of imports: what is imported need not be used."""
-        return re.sub(r"(?m)^\s{0,40}(?:from\s[\w.]{1,200}\s{1,4})?import\b[^\n]*$", "", self.text)
+        return "\n".join(line for line in self.parsed.lines if "import" not in line or not IMPORT.match(line))
 
     def mentions(self, *words: str) -> bool:
         """Whether one of these words stands anywhere in the text."""

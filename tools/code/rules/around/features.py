@@ -57,14 +57,16 @@ SAME_ROWS = frozenset(
 """Methods of a table that leave it all its columns."""
 
 
+FEATURES = ("X", "x", "feature", "features", "input", "inputs", "X_all")
+LABELS = ("y", "label", "labels", "target", "targets", "y_all")
+
+
 def _told(program: Program) -> Iterator[tuple[ast.AST, ast.expr, list[ast.expr]]]:
     """(where, the features, the labels): two names that say so, or what a split is given."""
     for scoped in program.bound.values():
-        labels = [b.value for n, bs in scoped.items() if re.fullmatch(r"y|labels?|targets?|y_all", n)
-                  for b in bs if b.value is not None]  # fmt: skip
-        for name, bindings in scoped.items() if labels else ():
-            value = bindings[0].value
-            if re.fullmatch(r"X|x|features?|inputs?|X_all", name) and len(bindings) == 1 and value is not None:
+        labels = [b.value for n in LABELS for b in scoped.get(n, ()) if b.value is not None]
+        for bindings in (scoped.get(n, ()) for n in FEATURES if labels):
+            if len(bindings) == 1 and (value := bindings[0].value) is not None:
                 yield bindings[0].node, value, labels
     for call in program.find("train_test_split"):
         if len(call.args) > 1:
