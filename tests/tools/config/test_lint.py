@@ -60,6 +60,8 @@ FIRES = [
 ]  # fmt: skip
 
 QUIET = [
+    ("class WordConfig:\n    model_type = 'm'\n    hidden_size: int = 4096\n    num_attention_heads: int = 32\n    num_key_value_heads: int = 32\n"
+     "class SightConfig:\n    hidden_size: int = 1152\n    num_heads: int = 16\n", "model_config.py"),
     ("class LatentConfig:\n    model_type = 'm'\n    hidden_size: int = 2048\n    num_attention_heads: int = 20\n    qk_nope_head_dim: int = 192\n", "model_config.py"),
     (REQUEST + '"repetition_penalty": 1.1, "temperature": 0.7}', "request.json"),
     ("torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 4", "a.sh"),

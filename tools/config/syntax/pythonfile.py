@@ -66,9 +66,16 @@ def _items(tree: ast.Module, source: Source) -> list[Item]:
     for block, item in found:
         if block is not None:
             told[item.key, type(block)][block.name] = item.text
-    return [item for block, item in found if block is None or len(set(told[item.key, type(block)].values())) == 1]
+    apart = {pair for pair, said in told.items() if len(set(said.values())) > 1}
+    models = {name for key, kind in apart if kind is ast.ClassDef and SIZE.fullmatch(key) for name in told[key, kind]}
+    return [
+        item for block, item in found
+        if block is None or ((item.key, type(block)) not in apart and block.name not in models)
+    ]  # fmt: skip
 
 
+SIZE = re.compile(r"hidden_size|intermediate_size|d_model|n_embd|embed_dim|(num_(hidden_)?|n_)layers?|depth|num_attention_heads")
+"""Sizes of a model: classes that give one differently are two models, and nothing of one holds for the other."""
 LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
 """Nodes that hold none: half of a program."""
 TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
