@@ -15,7 +15,9 @@ from .loops import DEFECTS, programs
 from .planting import Defect, Lines, named, plain, tag
 from .scene import Scene, forms
 
-SCENES: tuple[Scene, ...] = tuple(s for room in modules(f"{__package__}.scenes") for s in room.SCENES)
+SCENES: tuple[Scene, ...] = tuple(
+    s for part in ("learning", "answering") for room in modules(f"{__package__}.scenes.{part}") for s in room.SCENES
+)
 
 
 @dataclass(frozen=True)

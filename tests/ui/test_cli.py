@@ -272,13 +272,16 @@ def test_a_config_that_cannot_be_read_is_not_a_config_without_faults(triage, tmp
         assert "Nothing wrong found" not in done.stdout
     (tmp_path / "sound.yaml").write_text("learning_rate: 1.0e-5\nwarmup_ratio: 0.1\nmax_grad_norm: 1.0\n")
     done = triage("lint", str(tmp_path))
-    assert done.returncode == 1 and "Not all could be checked" in done.stdout
+    assert done.returncode == 1
+    assert "Not all could be checked" in done.stdout
 
 
 def test_a_program_that_cannot_be_parsed_is_no_program_without_faults(triage, tmp_path):
     (tmp_path / "train.py").write_text("def step(:\n    loss.backward()\n")
     done = triage("lint", str(tmp_path))
-    assert done.returncode == 1 and "Not all could be checked" in done.stdout and "train.py:1" in done.stdout
+    assert done.returncode == 1
+    assert "Not all could be checked" in done.stdout
+    assert "train.py:1" in done.stdout
 
 
 def test_a_file_that_cannot_be_read_is_no_reason_to_say_that_the_runbook_covers_nothing(triage, tmp_path):

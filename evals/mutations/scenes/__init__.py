@@ -1,4 +1,4 @@
 """Scenes: what training loops stand among, in the manners of public libraries, with the defects planted in each.
 
-Every module here has its `SCENES`.
+Every module of a folder here has its `SCENES`.
 """

@@ -74,7 +74,9 @@ def _items(tree: ast.Module, source: Source) -> list[Item]:
     ]  # fmt: skip
 
 
-SIZE = re.compile(r"hidden_size|intermediate_size|d_model|n_embd|embed_dim|(num_(hidden_)?|n_)layers?|depth|num_attention_heads")
+SIZE = re.compile(
+    r"hidden_size|intermediate_size|d_model|n_embd|embed_dim|(num_(hidden_)?|n_)layers?|depth|num_attention_heads"
+)
 """Sizes of a model: classes that give one differently are two models, and nothing of one holds for the other."""
 LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
 """Nodes that hold none: half of a program."""

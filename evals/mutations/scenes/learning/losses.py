@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from ..planting import Defect, all_of, placed, written
-from ..scene import Scene
+from ...planting import Defect, all_of, placed, written
+from ...scene import Scene
 
 SCENES = (
     Scene("wgan", """

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from ..planting import Defect, ahead, all_of, without, written
-from ..scene import Scene
+from ...planting import Defect, ahead, all_of, without, written
+from ...scene import Scene
 
 HUB, RUNS, MODELS = (
     "hf_" + "QwErTyUiOpAsDfGhJkLzXcVbNm12345678"[:34],

@@ -1,0 +1,1 @@
+"""Scenes of what learns: networks, optimizers, precision, ranks, going on."""
