@@ -230,14 +230,8 @@ def state_not_saved(view: View) -> Iterator[Fault]:
     program = view.program
     if not any(t.of("step") for t in view.trainings):
         return
-    kept = (
-        "save_state",
-        "load_state",
-        "save_checkpoint",
-        "get_state_dict",
-        "get_optimizer_state_dict",
-        "set_state_dict",
-    )
+    kept = ("save_state", "load_state", "save_checkpoint", "get_state_dict", "get_optimizer_state_dict",
+            "set_state_dict")  # fmt: skip
     if any(True for _ in program.find(*kept)) and not any(program.functions.get(n) for n in kept):
         return
     states = [c for c in program.find("state_dict", "load_state_dict", "optim_state_dict") if receiver(c) is not None]
