@@ -6,7 +6,7 @@ The diagnosis is made before and is not touched here: a suspicion is answered, n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..knowledge.entry import Entry, Fix
@@ -72,6 +72,7 @@ class Seen:
     symptom: Symptom
     verdict: Literal["shown", "contradicted", "absent", "unchecked"]
     findings: tuple[Finding, ...] = ()
+    """What shows it; of one that is not shown, what would lead to it."""
     step: int | None = None
     """Where the measure ends that contradicts it."""
     value: float | None = None
@@ -97,7 +98,12 @@ def respond(
     """Verdicts on what the question says; `table` is None without a run, and then nothing can be judged."""
     ranked = rank(runbook, diagnosis.findings, {}) if table is not None else []
     return Reply(
-        tuple(_seen(s, diagnosis.findings, table, checks) for s in question.symptoms) if table is not None else (),
+        tuple(
+            _with_reason(_seen(s, diagnosis.findings, table, checks), runbook, diagnosis.findings)
+            for s in question.symptoms
+        )
+        if table is not None
+        else (),
         tuple(_judged(s, runbook, diagnosis, ranked, table is not None) for s in question.suspicions),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
     )
@@ -185,6 +191,16 @@ def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable, che
     if kind.id == FLAT and _flat_end(measured):
         return Seen(symptom, "shown")
     return Seen(symptom, "contradicted", (), int(measured.steps[-1]), float(measured.values[-1]))
+
+
+def _with_reason(seen: Seen, runbook: Runbook, findings: Sequence[Finding]) -> Seen:
+    """With the findings of settings and programs that lead to the symptom, where nothing measured decides on it."""
+    if seen.verdict not in ("unchecked", "absent"):
+        return seen
+    entries = ((f, runbook.get(str(f.data.get("entry", "")))) for f in findings if f.severity in SHOWN)
+    codes = set(seen.symptom.kind.codes)
+    leading = (f for f, entry in entries if entry is not None and codes.intersection(entry.speaks.for_))
+    return replace(seen, findings=tuple(leading))
 
 
 def _flat_end(series: Series) -> bool:

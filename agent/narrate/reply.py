@@ -63,6 +63,8 @@ SEEN = phrases(
      "你描述的是{what}：查找它的各项检查都没有发现。"),
     ("unchecked", "You describe {what}: what was read neither shows nor excludes it.",
      "你描述的是{what}：读到的内容既不能证实也不能排除。"),
+    ("not-shown", "You describe {what}: no measure shows it, and {because} would lead to it.",
+     "你描述的是{what}：没有指标显示这一点，但 {because} 会导致它。"),
 )  # fmt: skip
 RUNS = phrases(
     "several runs",
@@ -113,7 +115,7 @@ def lines(reply: Reply, d: Diagnosis, proposal: Proposal | Nothing, lang: str, l
     number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
     yield from (_judged(j, d, number, lang, looked) for j in reply.suspicions)
     yield from (weighed(w, d, proposal, number, lang) for w in reply.plans)
-    yield from (_seen(s, lang) for s in reply.symptoms if s.verdict != "shown")
+    yield from (_seen(s, number, lang) for s in reply.symptoms if s.verdict != "shown")
 
 
 def _places(findings: Sequence[Finding], number: Mapping[int, str]) -> str:
@@ -158,8 +160,10 @@ def weighed(w: Weighed, d: Diagnosis, proposal: Proposal | Nothing, number: Mapp
     return f"{PLANNED[p.direction].say(lang, what=p.variable)}{'：' if lang == 'zh' else ': '}{verdict}"
 
 
-def _seen(s: Seen, lang: str) -> str:
-    return SEEN[s.verdict].say(lang, what=s.symptom.kind.name.say(lang), step=s.step, value=s.value or 0.0)
+def _seen(s: Seen, number: Mapping[int, str], lang: str) -> str:
+    because = _places(s.findings, number)
+    key = "not-shown" if because else s.verdict
+    return SEEN[key].say(lang, what=s.symptom.kind.name.say(lang), because=because, step=s.step, value=s.value or 0.0)
 
 
 def order_lines(numbers: Sequence[int], places: Sequence[str], lang: str) -> Iterator[str]:

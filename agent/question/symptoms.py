@@ -105,6 +105,16 @@ KINDS: dict[str, Kind] = table(
             ends=True,
         ),
         _kind(
+            "memory-growth",
+            "memory that grows",
+            "显存或内存持续上涨",
+            r"\b(?:memory|vram|ram|rss)\b.{0,30}\b(?:grow\w*|creep\w*|climb\w*|ris(?:es|ing)|increas\w+"
+            r"|keeps? (?:going up|rising))"
+            r"|(?:显存|内存).{0,12}(?:越来越[大高多]|上涨|增长|增加|(?:一直|不断|慢慢|往上)涨)",
+            "gpu-memory-growth host-memory-grows memory-grows-on",
+            "gpu_memory",
+        ),
+        _kind(
             "hang",
             "a run that stands still",
             "训练卡住",

@@ -5,6 +5,7 @@ from programs import LOOP
 from triage.agent.diagnose import diagnose
 from triage.agent.evidence import look
 from triage.agent.propose import Proposal, propose
+from triage.agent.session import ask
 from triage.knowledge.runbook import load
 
 
@@ -45,3 +46,12 @@ def test_a_hazard_does_not_outweigh_what_was_measured(tmp_path):
     _, found, _ = answered(tmp_path, bad)
     assert found.top
     assert found.top.entry.id != "memory-leak"
+
+
+def test_a_symptom_that_no_measure_shows_is_answered_with_the_line_that_would_lead_to_it(tmp_path):
+    (tmp_path / "train.log").write_text("step 0 loss 3.2\nstep 100 loss 3.0\nstep 200 loss 2.9\n")
+    (tmp_path / "train.py").write_text(LOOP)
+    answer = ask("memory grows every step", [tmp_path])
+    number = 1 + [f.code for f in answer.diagnosis.findings].index("loss-kept-with-graph")
+    assert f"You describe memory that grows: no measure shows it, and F{number} would lead to it." in answer.head
+    assert "would lead to it" not in " ".join(ask("the loss goes up", [tmp_path]).head)
