@@ -216,6 +216,8 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
         return UNSET
     if variable in ("max_steps", "warmup_steps", "decay_steps") and value > MOST_STEPS:
         return UNSET
+    if variable == "max_steps" and key.endswith("num_iterations") and value <= MOST_PASSES:
+        return UNSET
     if "minutes" in key:
         value *= 60
     if kind == "int":
@@ -223,6 +225,8 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
     return value
 
 
+MOST_PASSES = 16
+"""Up to here `num_iterations` is how often GRPO uses a batch, and no length of a run (own judgement)."""
 PAIR = bounded(r"[(\[]?\s*[\d.eE-]+\s*[, ]\s*([\d.eE-]+)\s*[)\]]?")
 """Both betas of Adam in one value: `(0.9, 0.98)`, `0.9 0.95`."""
 ZERO = re.compile(r"(?:zero|stage)_?([0-3])(?![0-9])")

@@ -60,6 +60,7 @@ FIRES = [
 ]  # fmt: skip
 
 QUIET = [
+    ('[algo]\nname = "grpo"\nnum_iterations = 1\n[opt]\nlr = 1e-6\nwarmup_steps = 10\n', "recipe.toml"),
     ("class WordConfig:\n    model_type = 'm'\n    hidden_size: int = 4096\n    num_attention_heads: int = 32\n    num_key_value_heads: int = 32\n"
      "class SightConfig:\n    hidden_size: int = 1152\n    num_heads: int = 16\n", "model_config.py"),
     ("class LatentConfig:\n    model_type = 'm'\n    hidden_size: int = 2048\n    num_attention_heads: int = 20\n    qk_nope_head_dim: int = 192\n", "model_config.py"),
