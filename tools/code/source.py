@@ -8,12 +8,14 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
 from ..config.syntax import notebook
+from ..config.syntax.pytree import LEAVES as LEAVES
+from ..config.syntax.pytree import children as children
+from ..config.syntax.pytree import walk as walk
 from ..config.syntax.source import Refused, load
 
 MAX_DEPTH = 150
@@ -140,39 +142,6 @@ def _without_block(code: str, row: int) -> str:
     while first > 0 and lines[first - 1].startswith("@"):
         first -= 1
     return "\n".join([*lines[:first], *[""] * (last - first), *lines[last:]])
-
-
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below one, in the order of the text; faster than what `ast` has."""
-    out: list[ast.AST] = []
-    for name in _holding(type(node)):
-        value = getattr(node, name, None)
-        if type(value) is list:
-            out += [v for v in value if isinstance(v, ast.AST)]
-        elif isinstance(value, ast.AST):
-            out.append(value)
-    return out
-
-
-def walk(top: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it, the nearest first; faster than that of `ast`, and without operators and contexts."""
-    waiting = [top]
-    for node in waiting:
-        if type(node) not in LEAVES:
-            waiting += children(node)
-        yield node
-
-
-@cache
-def _holding(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a kind of node that may hold others."""
-    return () if kind is ast.Constant else tuple(f for f in kind._fields if f not in PLAIN)
-
-
-LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal))
-"""Kinds of nodes that hold none: half of a program."""
-PLAIN = frozenset(("ctx", "op", "ops", "kind", "type_comment", "lineno", "id", "attr", "arg"))
-"""Fields of a node that hold none with a place in the text."""
 
 
 def _bounded(tree: ast.Module, name: str) -> None:

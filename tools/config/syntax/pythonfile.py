@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..values import PRECISIONS
+from .pytree import walk
 from .source import DEFAULT, MAX_ITEMS, Item, Refused, Source
 
 CONFIGURATION = re.compile(
@@ -78,24 +79,8 @@ SIZE = re.compile(
     r"hidden_size|intermediate_size|d_model|n_embd|embed_dim|(num_(hidden_)?|n_)layers?|depth|num_attention_heads"
 )
 """Sizes of a model: classes that give one differently are two models, and nothing of one holds for the other."""
-LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
-"""Nodes that hold none: half of a program."""
 TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
 """Nodes that may set something."""
-
-
-def _walk(top: ast.AST) -> Iterator[ast.AST]:
-    """As `ast.walk`, which takes several times as long."""
-    found = [top]
-    for node in found:
-        yield node
-        if type(node) in LEAVES:
-            continue
-        for value in [getattr(node, name, None) for name in node._fields]:
-            if isinstance(value, list):
-                found += [one for one in value if isinstance(one, ast.AST)]
-            elif isinstance(value, ast.AST) and value._fields:  # contexts and operators have none
-                found.append(value)
 
 
 class _Reader:
@@ -111,7 +96,7 @@ class _Reader:
         for top in tree.body:
             settings = isinstance(top, ast.ClassDef) and CONFIGURATION.search(top.name)
             block = top if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)) or settings else None
-            yield from ((block, item) for node in _walk(top) if type(node) in TELLING for item in self.node(node))  # type: ignore[misc]
+            yield from ((block, item) for node in walk(top) if type(node) in TELLING for item in self.node(node))  # type: ignore[misc]
 
     def node(self, node: ast.AST) -> Iterator[Item]:
         if isinstance(node, ast.ClassDef) and CONFIGURATION.search(node.name):
