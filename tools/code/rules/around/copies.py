@@ -185,7 +185,7 @@ def average_not_taken_back(view: View) -> Iterator[Fault]:
         for call in put:
             on, what = receiver(call), re.sub(r"\W{1,3}(state_dict|items)\(\)$", "", program.code(call.args[0]))
             again = [c for c in put if c is not call and key(receiver(c)) == key(on) and c.lineno > call.lineno]
-            trained = any(view.roles.of(n) == "model" and key(n) == key(on) for n in [on]) if on is not None else False
+            trained = on is not None and view.roles.of(on) == "model"
             slow = AVERAGED.search(last(what)) and not AVERAGED.search(last(key(on)))
             if trained and slow and not again and not program.guards(call) and _steps(view, loop, on):
                 yield _stays(call)
