@@ -168,10 +168,11 @@ class _Account:
         if a.kind in OPEN and opened:
             read = a.kind if opened.read else None
             return Covered(a.name, read, opened.why, True, rows, max(points, opened.points))
-        if a.kind == "metrics" and not points and a.name in self.nothing:
+        if a.kind == "metrics" and not points and not rows and a.name in self.nothing:
             return Covered(a.name, None, self.nothing[a.name])
         if a.kind == "code" and a.name not in self.judged:
             return Covered(a.name, None, UNNAMED, False)
+        points = max(points, opened.points if opened else 0)
         return Covered(a.name, a.kind, self._little(a, points), True, rows, points)
 
     def _little(self, a: Artifact, points: int) -> str:

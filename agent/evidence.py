@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..knowledge.entry import Entry
     from ..tools.documents.event import Claim, Event
     from ..tools.logs.scan import Read
-    from ..tools.store.opened import Opened
+    from ..tools.store.opened import Account, Opened
     from ..tools.tables.table import Table
 
 
@@ -84,6 +84,8 @@ class Look:
     """Files of the other trainings."""
     logs: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
     """What was kept of its logs: the small ones."""
+    beside: Mapping[str, Account] = field(default_factory=dict)
+    """What rows were read in files that have a reader of their own."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -110,7 +112,7 @@ class Look:
     @cached_property
     def coverage(self) -> tuple[Covered, ...]:
         """Every file, and what it was read as."""
-        accounts = self.opened.accounts if self.opened else {}
+        accounts = {**self.beside, **(self.opened.accounts if self.opened else {})}
         return coverage(self.run, self.table, self.settings, self.reports, accounts, self.elsewhere)
 
     @property
@@ -256,6 +258,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     opened = seen.tables, seen.events, seen.claims
     tables, events, claims = aside(seen.run, {s.file for s in seen.table}, *opened, seen.logs)
     tables += side_by_side(single := cases(seen.run))
+    seen = _with_rows(seen, tables)
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (
         seen.settings,
@@ -272,6 +275,21 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
         return replace(seen, reports=(*seen.reports, found))
     asked = _try("signs", lambda: ask(load() if entries is None else entries, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
+
+
+def _with_rows(seen: Look, tables: Sequence[Table]) -> Look:
+    """The look with an account of the rows of files that have a reader of their own."""
+    from ..tools.store.opened import Account, counted
+
+    known = {*(seen.opened.accounts if seen.opened else ()), *(s.file for s in seen.table)}
+    rows: dict[str, list[Table]] = {}
+    for table in tables:
+        if table.file not in known:
+            rows.setdefault(table.file, []).append(table)
+    made = (counted(own) for own in rows.values())
+    beside = {name: Account(rows=n, points=points) for name, (n, points) in zip(rows, made, strict=True)}
+    told = Report("rows", (), tuple(c for name, account in beside.items() for c in account.checks(name)))
+    return replace(seen, beside=beside, reports=(*seen.reports, told))
 
 
 def read_open(run: Run) -> Opened | None:

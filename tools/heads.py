@@ -138,6 +138,10 @@ def _rows(start: bytes) -> Iterator[dict[str, str]]:
         yield dict(zip(columns, cells(line.strip(), cut), strict=False))
 
 
+OF_RESULTS = re.compile(r"(?:^|[_.-])(?:metrics|results?|scores?|summary|evals?|evaluation)(?:[_.-]|$)")
+"""In the names of files of results, though settings stand in them too."""
+
+
 def holds_rows(path: Path) -> bool:
     """Whether a file of settings, or a notebook, also keeps rows: numbers in lists, records with steps, frames."""
     suffix = path.suffix.lower()
@@ -145,6 +149,8 @@ def holds_rows(path: Path) -> bool:
         return b"<table" in head(path, NOTEBOOK)
     if suffix not in (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg"):
         return False
+    if suffix == ".json" and OF_RESULTS.search(path.stem.lower()):
+        return True
     start = head(path, SETTINGS_HEAD)
     if suffix in (".ini", ".cfg"):
         return len(_SECTIONS.findall(start)) >= RECORDS

@@ -186,7 +186,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
         where = f"{clean(p.file, 60)}:{p.line}"
         yield SAID["change"].say(lang, place=where, key=p.key, old=clean(p.old, 60), new=p.new)
     else:
-        times = p.new.startswith("x ") and not p.old
+        times = p.new.startswith("x ")
         yield SAID["times" if times else "elsewhere"].say(lang, key=p.key, new=p.new.removeprefix("x "))
     if p.acceptance:
         yield SAID["holds"].say(lang, criteria="; ".join(criterion(c, lang).split(" (")[0] for c in p.acceptance[:3]))

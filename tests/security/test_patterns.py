@@ -27,22 +27,16 @@ def told(found: list[Found], often: int = 1) -> list[str]:
     return [f"{one.place} {one.pattern[:200]!r} by {attack}" for one, attack in said if attack]
 
 
-def test_the_patterns_are_collected():
-    """From tables, functions and builders of every wing, and not by a list."""
-    places = {found.place.split(":")[0] for found in every()}
-    assert len(every()) > 600
-    assert {
-        "tools/secrets/table.py",
-        "tools/logs/points/grammar.py",
-        "tools/config/values.py",
-        "ui/slack/text.py",
-    } <= places
-    assert {place.split("/")[0] for place in places} == set(patterns.WINGS)
-
-
 @pytest.mark.parametrize(
     "pattern",
-    [r"\s+#", r"(a+)+b", r"\w+\s*=\s*\w+;", r"<a>.*?</a>", r"^\s*\s*x$", r"x[^]]*\]"],
+    [
+        r"\s+#",
+        r"(a+)+b",
+        *(
+            pytest.param(p, marks=pytest.mark.security)
+            for p in (r"\w+\s*=\s*\w+;", r"<a>.*?</a>", r"^\s*\s*x$", r"x[^]]*\]")
+        ),
+    ],
 )
 def test_a_pattern_that_grows_too_fast_is_found(pattern):
     assert told([Found(pattern, 0, False, ("finditer",), "here")])
@@ -72,8 +66,17 @@ def test_bounded_patterns_match_what_they_matched(pattern):
 
 
 def test_no_pattern_grows_faster_than_its_text_in_part():
-    """Every pattern, with some of its attacks."""
-    assert told(list(every()), often=24) == []
+    """Every pattern, with some of its attacks; collected from tables, functions and builders, and not by a list."""
+    places = {found.place.split(":")[0] for found in every()}
+    assert len(every()) > 600
+    assert {
+        "tools/secrets/table.py",
+        "tools/logs/points/grammar.py",
+        "tools/config/values.py",
+        "ui/slack/text.py",
+    } <= places
+    assert {place.split("/")[0] for place in places} == set(patterns.WINGS)
+    assert told(list(every()), often=36) == []
 
 
 @pytest.mark.security

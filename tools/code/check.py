@@ -6,8 +6,10 @@ import gc
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from ..config.syntax.source import Refused
@@ -16,7 +18,7 @@ from ..registry import modules
 from .patch import Edit, applied
 from .program import Program
 from .rules.rule import RULES, Fault, Rule, View
-from .source import Parsed, read
+from .source import Parsed, longest, read
 
 ROOMS = ("rules", *(f"rules.{room}" for room in ("apart", "around", "judging", "meaning", "narrow", "steps")))
 tuple(m for room in ROOMS for m in modules(f"{__package__}.{room}"))
@@ -74,6 +76,8 @@ TRAINING = (
 )
 """Words of which every program that trains, evaluates or serves a model has one."""
 EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up")
+HUMP = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+"""Where a part of a name ends without `_`: `valLoader`, `val2`."""
 SILENT = re.compile(r"#\s{0,9}triage:\s{0,9}(?:ignore|off)(?:\[([\w\s,-]{0,400})\])?", re.IGNORECASE)
 """Suppression of the findings of a line: `# triage: ignore[code, code]`; of all without brackets."""
 
@@ -116,8 +120,8 @@ def _each(work: list[_Work]) -> Iterator[_Found]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    rarely = {"initializer": gc.set_threshold, "initargs": (100_000, 50, 100)}  # trees are large, and soon gone
-    with ProcessPoolExecutor(min(workers, MOST_WORKERS), mp_context=get_context("spawn"), **rarely) as pool:
+    # a worker needs no collector, which would go through every tree: `View.close` leaves it nothing
+    with ProcessPoolExecutor(min(workers, MOST_WORKERS), get_context("spawn"), initializer=gc.disable) as pool:
         yield from pool.map(_one, work, chunksize=CHUNK)
 
 
@@ -152,14 +156,41 @@ def judged(parsed: Parsed, rules: Iterable[Rule], patched: bool = True) -> tuple
             findings += _told(rule, parsed, view, patched)
         except RecursionError:
             checks.append(Check(f"judge {parsed.name}", "failed", f"{parsed.name}: nested too deeply for {rule.code}"))
+    view.close()
     return findings, checks
 
 
 def _wanted(parsed: Parsed, rules: Iterable[Rule]) -> list[Rule]:
     """The rules that may object to a program, by its words."""
-    held = cache(parsed.holds)  # rules share words
-    trains = any(map(held, TRAINING))
-    return [r for r in rules if (trains or r.code in EVERYWHERE) and any(map(held, r.words))]
+    told = {"", *chain.from_iterable(map(_told_by, parsed.names))}
+    held = {w for w, name in _words().items() if name in told and (w == name or w in parsed.code)}
+    trains = not held.isdisjoint(TRAINING)
+    return [r for r in rules if (trains or r.code in EVERYWHERE) and not held.isdisjoint(r.words)]
+
+
+@lru_cache(100_000)
+def _told_by(name: str) -> tuple[str, ...]:
+    """The words of rules that a name of a program holds; programs share their names."""
+    begun, words = _beginnings(), _words()
+    parts = (f"_{part}_" for part in HUMP.sub("_", name).lower().split("_"))
+    anywhere = (w for i in range(len(name) - 1) for w in begun.get(name[i : i + 2], ()) if name.startswith(w, i))
+    return (*anywhere, *(p for p in parts if p in words))
+
+
+@cache
+def _beginnings() -> dict[str, list[str]]:
+    """The names in the words of rules, by their first two characters."""
+    out: dict[str, list[str]] = defaultdict(list)
+    for name in set(_words().values()):
+        out[name[:2]].append(name)
+    return out
+
+
+@cache
+def _words() -> dict[str, str]:
+    """Each word of a rule, and the longest name in it: `masked_fill` of `masked_fill(`, none of `[:`."""
+    words = {w for own in (TRAINING, *(r.words for r in RULES.values())) for w in own}
+    return {w: longest(w) for w in words}
 
 
 def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Finding]:

@@ -28,6 +28,8 @@ MAX_LINE = 20_000
 """Longest line that is parsed: beyond it the file is data."""
 SUFFIXES = (".py", ".ipynb")
 WORD = re.compile(r"\w+")
+COMMENT = re.compile(r"(?m)#[^'\"\n]*$")
+"""A comment; with a quotation mark in it, it may as well be text in a string."""
 _TOP = re.compile(r"[^\s#)\]}]")
 _PRINT = re.compile(r"(?m)^\s{0,40}(?:print\s+[\"'\w]|exec\s+[\"'\w]|raise\s+\w{1,40},\s)")
 
@@ -45,15 +47,30 @@ class Parsed:
     rows: tuple[int, ...] = ()
     """Of a notebook: the line in the file of every line of the program."""
     lines: tuple[str, ...] = field(default=())
+    docs: tuple[tuple[int, int], ...] = ()
+    """First and last lines of its docstrings."""
+
+    @cached_property
+    def code(self) -> str:
+        """The text without docstrings and comments."""
+        rows = list(self.lines)
+        for first, end in self.docs:
+            rows[first - 1 : end] = [""] * (end - first + 1)
+        return COMMENT.sub("", "\n".join(rows))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Each word of the code."""
+        return frozenset(WORD.findall(self.code))
 
     @cached_property
     def words(self) -> str:
-        """Each word of the text once, a line each: a tenth of the text."""
-        return "\n".join(set(WORD.findall(self.text)))
+        """Each word of the code once, a line each: a tenth of the text."""
+        return "\n".join(self.names)
 
     def holds(self, word: str) -> bool:
-        """Whether a word, or a part of one, or `word(`, stands anywhere in the text."""
-        return _longest(word) in self.words and (word.isidentifier() or word in self.text)
+        """Whether a word, or a part of one, or `word(`, stands anywhere in the code."""
+        return longest(word) in self.words and (word.isidentifier() or word in self.code)
 
     def line(self, row: int) -> int:
         """The line in the file of a line of the program."""
@@ -61,7 +78,7 @@ class Parsed:
 
 
 @cache
-def _longest(word: str) -> str:
+def longest(word: str) -> str:
     """The longest name in a word: `masked_fill` of `masked_fill(`."""
     return max(WORD.findall(word), key=len, default="")
 
@@ -106,8 +123,8 @@ def parse(text: str, name: str, rows: tuple[int, ...] = ()) -> Parsed:
     for _ in range(MAX_BROKEN + 1):
         tree, error = _tree(code, name)
         if tree is not None:
-            _bounded(tree, name)
-            return Parsed(name, text, tree, problem, rows, tuple(text.split("\n")))
+            docs = _bounded(tree, name)
+            return Parsed(name, text, tree, problem, rows, tuple(text.split("\n")), docs)
         row = (error.lineno if error else None) or 1
         problem = problem or _reason(name, text, row)
         if (shorter := _without_block(code, row)) == code:
@@ -144,9 +161,10 @@ def _without_block(code: str, row: int) -> str:
     return "\n".join([*lines[:first], *[""] * (last - first), *lines[last:]])
 
 
-def _bounded(tree: ast.Module, name: str) -> None:
-    """Count nodes and depth without recursion."""
+def _bounded(tree: ast.Module, name: str) -> tuple[tuple[int, int], ...]:
+    """Count nodes and depth without recursion, and note which lines are docstrings."""
     level: list[ast.AST] = [tree]
+    docs: list[tuple[int, int]] = []
     count = depth = 0
     while level:
         count += len(level)
@@ -160,4 +178,7 @@ def _bounded(tree: ast.Module, name: str) -> None:
             if type(node) not in LEAVES:
                 node.below = found = children(node)  # type: ignore[attr-defined]  # for the walk that follows
                 below += found
+                if type(node) is ast.Expr and type(node.value) is ast.Constant:
+                    docs.append((node.lineno, node.end_lineno or node.lineno))
         level = below
+    return tuple(docs)

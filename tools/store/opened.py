@@ -150,17 +150,19 @@ class _Found:
     artifact: Artifact | None = None
 
     def account(self) -> Account:
-        rows, points = sum(map(len, self.tables)), max(sum(map(len, self.series)), sum(map(_numbers, self.tables)))
-        lines = len(self.events) + len(self.claims)
+        rows, points = counted(self.tables)
+        points, lines = max(sum(map(len, self.series)), points), len(self.events) + len(self.claims)
         cut = self.cut or next((t.cut for t in self.tables if t.cut), "")
         if self.failed or not (self.whole or rows):
             return Account(self.failed or "no table was found in it", False, broken=bool(self.failed))
         return Account(cut, True, rows, points, lines, any(s.metric in VOCABULARY for s in self.series))
 
 
-def _numbers(table: Table) -> int:
-    """Numbers that were measured."""
-    return sum(int(np.isfinite(c.values).sum()) for c in table.of("measure") if c.values.dtype.kind == "f")
+def counted(tables: Iterable[Table]) -> tuple[int, int]:
+    """(rows, numbers that were measured) of tables."""
+    tables = list(tables)
+    measures = (c.values for t in tables for c in t.of("measure") if c.values.dtype.kind == "f")
+    return sum(map(len, tables)), sum(int(np.isfinite(values).sum()) for values in measures)
 
 
 def _read(artifact: Artifact) -> _Found:

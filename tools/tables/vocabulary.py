@@ -142,7 +142,7 @@ RESULTS = words_of("match solved resolved "
                    "loss acc accuracy score latency throughput f1 bleu rouge em ppl perplexity reward kl ttft "
                    "tpot itl e2el stderr duration runtime requests tokens utilization util temp power bandwidth "
                    "p50 p90 p95 p99 mean median std errors completed mfu entropy pass hr ndcg mrr recall hit hits wer "
-                   "cer auc 损失 准确率 得分 延迟 吞吐 显存 利用率")  # fmt: skip
+                   "cer auc cider meteor spice chrf comet bertscore ter precision map iou brier ece tpr fpr 损失 准确率 得分 延迟 吞吐 显存 利用率")  # fmt: skip
 """Words in the names of results."""
 SET = words_of("scale window max min size steps coef weight weights beta warmup decay dropout interval limit "
                "threshold target initial enable use num alpha ratio bucket every")  # fmt: skip
@@ -308,4 +308,5 @@ def known(header: str) -> bool:
 def is_result(header: str) -> bool:
     """Whether the name is one of a result, and not of a setting that has such a word in it (`min_loss_scale`)."""
     parts = set(name_of(header).words)
-    return bool(parts & RESULTS or metric_of(header)) and not parts & SET
+    plain = {part.rstrip("0123456789") for part in parts}  # `bleu4`
+    return bool((parts | plain) & RESULTS or metric_of(header)) and not parts & SET

@@ -133,6 +133,8 @@ def judge(
         fix: whether the safe edits of programs are written, as the person asked; what they mend is not reported.
         whole: whether files outside the working directory are named by their whole path.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     from ...tools.code.check import check_files
     from ...tools.code.files import programs
     from ...tools.code.mend import mend
@@ -145,9 +147,10 @@ def judge(
         own = [(a.path, a.name) for a in programs(run)]
         if fix:
             mend((path for path, _ in own), select)
-        code = check_files(own, select)
-        settings = judge_run(run, everything=True)
-        reports.append(merge("lint", [_only(settings, select), code] if own else [_only(settings, select)]))
+        with ThreadPoolExecutor(1) as beside:  # other processes judge the programs of a large folder
+            code = beside.submit(check_files, own, select)
+            settings = _only(judge_run(run, everything=True), select)
+        reports.append(merge("lint", [settings, code.result()] if own else [settings]))
     named = [from_here(report, run.root, whole) for report, run in zip(reports, runs, strict=True)]
     report = merge("lint", reports if from_root else named)
     return replace(report, checks=(*report.checks, *account(report.checks)))

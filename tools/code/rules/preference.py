@@ -34,7 +34,7 @@ def core(expr: ast.expr, program: Program) -> ast.expr:
     return expr
 
 
-@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "ref logsigmoid no_grad inference_mode target tgt slow",
+@rule("reference-is-the-policy", "S0", "dpo-loss-stuck-ln2", "_ref_ reference refmodel refpolicy logsigmoid no_grad inference_mode target tgt slow",
       bad="""
       policy = AutoModelForCausalLM.from_pretrained(name)
       ref_model = policy
@@ -190,7 +190,7 @@ def _same_arguments(view: View, call: ast.Call) -> Iterator[Fault]:
         yield Fault(reference, "the reference model is the same object as the policy", "参考模型与策略是同一个对象")
 
 
-@rule("reference-with-gradients", "S2", "oom-activations", "ref teacher",
+@rule("reference-with-gradients", "S2", "oom-activations", "_ref_ reference refmodel refpolicy teacher",
       bad="""
       for batch in loader:
           logps = get_logps(policy(**batch).logits, batch)

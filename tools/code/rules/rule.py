@@ -30,6 +30,11 @@ class View:
     def __init__(self, program: Program):
         self.program = program
 
+    def close(self) -> None:
+        """Let the program go at once: its parts hold one another, and only the collector would find them."""
+        vars(self.program).clear()
+        vars(self).clear()
+
     @cached_property
     def roles(self) -> Roles:
         return Roles(self.program)
@@ -112,7 +117,7 @@ class Rule:
     entry: str
     """The runbook entry about what it leads to."""
     words: tuple[str, ...]
-    """One of them stands in every program that it may object to."""
+    """One of them stands in every program that it may object to; `_val_`: as a part of a name, not in `value`."""
     judge: Judge
     bad: tuple[str, ...]
     good: tuple[str, ...]

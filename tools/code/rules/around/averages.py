@@ -16,7 +16,7 @@ from ..meaning.ways import made, returns
 from ..rule import Fault, View, rule
 
 
-@rule("ema-weights-swapped", "S1", "silent-degradation", "ema EMA decay momentum tau averag avg shadow",
+@rule("ema-weights-swapped", "S1", "silent-degradation", "_ema_ decay momentum tau averag avg shadow",
       bad="""
       import torch
       for p_ema, p in zip(ema_model.parameters(), model.parameters()):

@@ -15,7 +15,7 @@ from ..rule import Fault, View, rule
 AVERAGE = re.compile(r"ema|shadow|(^|_)avg|average|swa|(^|_)target|teacher|momentum_", re.I)
 
 
-@rule("average-refers-to-the-model", "S1", "silent-degradation", "shadow ema averag avg",
+@rule("average-refers-to-the-model", "S1", "silent-degradation", "shadow _ema_ averag avg",
       bad="""
       class EMA:
           def __init__(self, model, decay):
@@ -82,7 +82,7 @@ def _live(program: Program, value: ast.expr) -> bool:
     return plain or member
 
 
-@rule("average-keeps-the-graph", "S1", "memory-leak", "ema shadow averag avg",
+@rule("average-keeps-the-graph", "S1", "memory-leak", "_ema_ shadow averag avg",
       bad="""
       for batch in loader:
           loss = model(batch).mean()
@@ -139,7 +139,7 @@ def _callers(program: Program, node: ast.AST) -> list[str]:
     return [c for call in program.calls.get(getattr(scope, "name", "?"), ()) for c in program.contexts(call)]
 
 
-@rule("average-not-taken-back", "S2", "silent-degradation", "ema averag swa shadow",
+@rule("average-not-taken-back", "S2", "silent-degradation", "_ema_ averag swa shadow",
       bad="""
       for epoch in range(3):
           for batch in loader:

@@ -229,7 +229,7 @@ KEPT = ("where", "masked_fill", "masked_fill_", "to", "float", "squeeze", "conti
 """Calls behind which scores are still scores; of `torch.where` the last part."""
 
 
-@rule("temperature-multiplied", "S2", "sampling-params-wrong", "temp tau",
+@rule("temperature-multiplied", "S2", "sampling-params-wrong", "_temp_ temperature _tau_",
       bad="""
       temperature = 0.07
       logits = image_vectors @ text_vectors.t() * temperature

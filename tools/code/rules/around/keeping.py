@@ -312,7 +312,7 @@ def _unread(program: Program, call: ast.Call) -> bool:
     return plain and not any(isinstance(n.ctx, ast.Load) for n in asked)
 
 
-@rule("copy-is-the-original", "S1", "silent-degradation", "ema target teacher",
+@rule("copy-is-the-original", "S1", "silent-degradation", "_ema_ target teacher",
       bad="""
       model = Net()
       ema_model = model

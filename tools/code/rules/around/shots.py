@@ -40,7 +40,7 @@ Root = tuple[object, str]
 """What rows come from, as (the call or the name that makes it, its split)."""
 
 
-@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval val answer",
+@rule("test-items-in-prompts", "S1", "eval-leakage", "test eval _val_ valid answer",
       bad="""
       shots = random.sample(test_set, 5)
       for item in test_set:

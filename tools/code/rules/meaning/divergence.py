@@ -31,7 +31,7 @@ MASK = re.compile(r"mask|attn|valid|keep", re.I)
 CURVED = ("exp", "expm1", "pow", "square", "abs")
 
 
-@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl ref exp( anchor logp",
+@rule("kl-sign-flipped", "S2", "entropy-explosion", "kl _ref_ reference exp( anchor logp",
       bad="""
       for batch in loader:
           pg_loss, kl = step(policy, ref_model, batch)

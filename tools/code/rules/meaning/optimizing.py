@@ -229,7 +229,7 @@ def _outside(view: View, event: Event) -> str:
     return name
 
 
-@rule("rate-not-put-in", "S1", "lr-schedule-misconfig", "lr learning_rate",
+@rule("rate-not-put-in", "S1", "lr-schedule-misconfig", "_lr_ learning_rate",
       bad="""
       optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4)
       for step, batch in enumerate(loader):

@@ -22,7 +22,7 @@ def update(decay=0.9999):
 """
 
 
-@rule("average-kept-in-half", "S2", "silent-degradation", "mul_ lerp_ lerp decay ema EMA shadow",
+@rule("average-kept-in-half", "S2", "silent-degradation", "mul_ lerp_ lerp decay _ema_ shadow",
       bad=AVERAGE.format(cast=".to(torch.bfloat16)"), good=AVERAGE.format(cast=".float()"))  # fmt: skip
 def average_kept_in_half(view: View) -> Iterator[Fault]:
     """The moving average of the weights is kept in half precision.
