@@ -163,6 +163,7 @@ ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
     "steps-contradict-tokens": _steps,
     "batch-contradicts-plan": _batch,
     "score-falls-at-checkpoint": _score,
+    "score-falls-from-start": _score,
     "same-weights-scored-apart": _alike,
 }
 """Finding -> the criteria that its numbers give."""

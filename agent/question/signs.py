@@ -79,7 +79,7 @@ NOUNS = bounded(
     re.IGNORECASE,
 )
 INVARIANT = bounded(r"set|cut|put in|reset|cut down", re.IGNORECASE)
-DONE = bounded(r"(?!算了)[多少大小高低好完掉到]?[了过]")
+DONE = bounded(r"(?!算了)[多少大小高低好完掉到]?[了过]|[^，。？?]{0,4}(?:[跑训做]完|结束|完成)了")
 """What follows a Chinese verb that tells what was done."""
 IT, DONE_TO = bounded(r"\s*(?:it|that|this|them)\b", re.IGNORECASE), ("code", "library", "hardware", "checkpoint")
 """What can be reverted, restarted or updated by the name of "it"."""

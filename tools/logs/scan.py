@@ -39,6 +39,7 @@ from .signatures.signature import CHECK
 from .starting import starting
 from .texts import SMALL_LOGS, Text, Watch, line_at
 from .waiting import waiting
+from .working import working
 from .warned import warned
 
 CODES = declare(
@@ -132,6 +133,7 @@ def scan(
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += waiting(texts, findings)
+    findings += working(texts, findings)
     findings += _unread(run, table, texts, findings)
     told, looked_up = warned(run, {name: t.warned for name, t in texts.items()})
     findings += [*told, *ran_out(texts, table, matched)]

@@ -33,6 +33,7 @@ from . import (
     onset,
     placed,
     programs,
+    schedule,
     rows,
     sampled,
 )
@@ -82,6 +83,7 @@ CODES = declare(
     ("pii-share-rises", CONTRAST, "a monitor counts far more personal data from one place on, in one source"),
     ("same-weights-scored-apart", SCORES, "the same weights have different scores under different ways of measuring"),
     ("eval-settings-differ", SCORES, "scores of two models in tables were measured with different settings"),
+    ("score-falls-from-start", SCORES, "scores of a row of checkpoints fall behind the first of them, and stay there"),
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
@@ -292,6 +294,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ("made",),
         lambda r: [
             *arithmetic.contradictions(r.settings, r.lines, r.claims, r.made),
+            *schedule.warming(r.settings, r.series),
             *capacity.limits(r.settings, r.made),
         ],
     ),

@@ -3,12 +3,13 @@ to its floor while the run goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from ..documents.event import Claim
 from ..findings import Evidence, Finding, Severity
+from ..series import Series
 from ..settings import Settings
 from .line import Line
 
@@ -92,6 +93,32 @@ def undecayed(settings: Settings, lines: Sequence[Line], claims: Sequence[Claim]
         f"{rate.x[-1]:.0f} 步 {rate.key} 仍为 {last:.3g}，是峰值 {peak:.3g} 的 {last / peak:.0%}：没有衰减{why_zh}。",
         (rate.evidence(len(rate) - 1), schedule.evidence(), steps.evidence(), *beside),
         {"last": last, "peak": peak, "steps": float(steps.value), "counted": other.value if other else None},
+    )  # fmt: skip
+
+
+def warming(settings: Settings, series: Iterable[Series]) -> Iterator[Finding]:
+    """The warm-up that is set is as long as the epochs that are set, by what the log says an epoch has of steps.
+
+    Where the steps themselves are set, the rule `warmup-exceeds-training` on the configuration says so.
+    """
+    steps, epochs = settings.get("warmup_steps"), settings.get("epochs")
+    numbers = steps is not None and epochs is not None and all(isinstance(s.value, (int, float)) for s in (steps, epochs))
+    epoch = next((s for s in series if s.metric == "epoch" and s.axis == "step" and len(s)), None)
+    if steps is None or epochs is None or not numbers or settings.get("max_steps") or epoch is None:
+        return
+    last, at = float(epoch.values[-1]), int(epoch.steps[-1])
+    total = epochs.value * at / last if last > 0 and at > 0 else 0.0
+    place = Evidence(epoch.file, int(epoch.lines[-1]) or None, at, metric="epoch", value=last)
+    if not 0 < total <= steps.value or at > steps.value:
+        return
+    yield Finding(
+        "warmup-exceeds-training", Severity.S1,
+        f"the warm-up of {steps.value:g} steps is not below the run: {epochs.value:g} epochs are {total:.0f} steps "
+        f"(epoch {last:g} at step {at}), so the learning rate never gets to its peak.",
+        f"warmup 为 {steps.value:g} 步，不短于整个训练：{epochs.value:g} 个 epoch 共 {total:.0f} 步（第 {at} 步时 epoch "
+        f"为 {last:g}），学习率到不了峰值。",
+        (steps.evidence(), epochs.evidence(), place),
+        {"variable": "warmup_steps", "warmup": float(steps.value), "steps": total},
     )  # fmt: skip
 
 

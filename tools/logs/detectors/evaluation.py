@@ -31,6 +31,8 @@ TASK = {UP: frozenset(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
 _WORDS = re.compile(r"[a-z]+\d?")
 GAIN, LATE = 0.01, 0.1
 """Share of its level by which a score gains, and share of that gain in the second half, to be still improving."""
+KNOWN = 0.01
+"""Share of the evaluation loss below which the training loss tells of rows that are known by heart. Own judgement."""
 SAME, SAME_BOUND = 5, 3
 """Equal values from which on a score is a constant, and those from which on it is at the end of its range."""
 FALLS = 0.03
@@ -121,6 +123,8 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
         return
     evaluations, step = len(after) - 1, int(points.steps[best])
     score = scored(track, points, step)
+    if score and _by_heart(track, points, score, rise):
+        score = replace(score, better=False)
     more, more_zh, told = _beside(score, step)
     en = (
         f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "
@@ -134,6 +138,15 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
     data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
     severity = S3 if score and score.better else S2
     yield finding("eval-loss-rising", severity, shown, en, zh, **data, **told, **_train_trend(track, points, step))
+
+
+def _by_heart(track: Track, points: Series, score: Score, rise: float) -> bool:
+    """Whether the evaluation loss has risen by a third, the training loss is nothing beside it, and the last evaluation
+    gained nothing."""
+    loss = track.points("loss", 8)
+    known = loss is not None and head_tail(loss.values)[1] < KNOWN * float(points.values[-1])
+    values = score.way * score.points.values
+    return known and rise >= abs(float(points.values.min())) / 3 and values[-1] < values.max()
 
 
 def _lifted(after: np.ndarray) -> bool:

@@ -35,6 +35,12 @@ HELD = bounded(r"(?i)(?:^|[^a-z])(?:test|dev|eval|val|valid|validation)(?:[^a-z]
 MADE = bounded(r"(?i)pred|generat|infer|result|respon|output|rollout|预测|生成|结果")
 """Names of files that models write."""
 EMPTY = re.compile(r"""[\s\[\]"',{}]*|(?:null|none|nan)""", re.I)
+BLANK = re.compile(rf"{EMPTY.pattern}|(?:no|without)[_ -]?(?:gold|label|answer|reference|truth)s?|n/?a|-", re.I)
+PREDICTED = bounded(r"^(?:pred(?:iction|icted)?s?|(?:model|raw|llm)_(?:output|answer|response)s?|预测|模型回答)$")
+REFERENCE = bounded(
+    r"^(?:gold(?:en)?|references?|ground_?truth|gt|labels?|targets?|expected(?:_\w{1,20})?|gold_\w{1,20}|标准答案|参考答案)$"
+)
+"""What predictions are compared with, whatever the file is called."""
 MOSTLY = 0.95
 
 
@@ -44,7 +50,7 @@ def families(tables: Sequence[Table]) -> Iterator[Finding]:
     tasks = (c for t in tables for c in t.columns if c.of == "task" and c.values.dtype.kind == "O" and len(t) <= 200)
     yield from _renamed(some, {v.lower() for c in tasks for v in texts(c).tolist()})
     for table in some:
-        yield from _empty(table)
+        yield from _empty(table) if (lost := _unasked(table)) is None else [lost]
 
 
 def _renamed(tables: Sequence[Table], scored: set[str]) -> Iterator[Finding]:
@@ -94,6 +100,32 @@ def _apart(a: Table, b: Table, fields: tuple[str, str], predicts: bool, gone: st
         (Evidence(a.file, int(a.lines[0]) or None, metric=x, text=x),
          Evidence(b.file, int(b.lines[0]) or None, metric=y, text=y)),
         {"files": [a.file, b.file], "fields": [x, y]},
+    )  # fmt: skip
+
+
+def _unasked(table: Table) -> Finding | None:
+    """What a file of predictions asked or was to compare them with, where nearly all of that is empty."""
+    if not any(means(PREDICTED, c.name) for c in table.columns):
+        return None
+    for code, pattern, severity in (("questions-empty", ASKED, Severity.S1), ("references-empty", REFERENCE, Severity.S2)):
+        for column in table.columns:
+            if column.values.dtype.kind == "O" and means(pattern, column.name):
+                bare = np.array([bool(BLANK.fullmatch(v[:400])) for v in texts(column).tolist()])
+                if bare.mean() >= MOSTLY:
+                    return _lost(table, column, int(bare.sum()), code, severity)
+    return None
+
+
+def _lost(table: Table, column: Column, many: int, code: str, severity: Severity) -> Finding:
+    asked = code == "questions-empty"
+    en = "the answers are to nothing" if asked else "there is nothing to compare a prediction with"
+    zh = "模型回答的是空题" if asked else "没有可供比较的参考答案"
+    return Finding(
+        code, severity,
+        f"{column.name} is empty in {many} of {len(table)} rows of {table.file}, which hold predictions: {en}.",
+        f"{table.file} 存有预测，但 {len(table)} 行中有 {many} 行的 {column.name} 为空：{zh}。",
+        tuple(Evidence(table.file, int(table.lines[i]) or None, metric=column.name) for i in (0, 1)),
+        {"field": column.name, "empty": many / len(table)},
     )  # fmt: skip
 
 

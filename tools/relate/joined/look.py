@@ -62,6 +62,7 @@ CODES = declare(
     ("source-added", JOINED, "a source that is new in a version makes a large share of its rows"),
     ("fields-renamed", JOINED, "files of one family call the field of their text differently"),
     ("prediction-field-renamed", JOINED, "files of one family call the field of their predictions differently"),
+    ("questions-empty", JOINED, "nearly all questions of a file of predictions are empty"),
     ("outputs-empty", JOINED, "nearly all outputs of a file are empty"),
     ("references-empty", JOINED, "a held-out file holds what is asked, and none of the answers to compare with"),
     ("lr-starts-over", JOINED, "the learning rate falls at once and climbs beyond what it was: its schedule restarts"),

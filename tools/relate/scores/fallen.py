@@ -90,8 +90,11 @@ def _change(now: Posterior, steps: list[float], way: list[Scored], sure: float) 
     again = f"; {reruns} re-scored values count too" if reruns else ""
     beside = sorted((r for r in way if r.step is not None), key=lambda r: abs((r.step or 0.0) - at))[:4]
     en, zh = ("falls", "下降") if fell else ("changes", "变化")
+    code = "score-changes-at-checkpoint"
+    if fell:  # with one checkpoint before it, the training as such lowers the score: none of its checkpoints was good
+        code = "score-falls-at-checkpoint" if low > 1 else "score-falls-from-start"
     return Finding(
-        "score-falls-at-checkpoint" if fell else "score-changes-at-checkpoint",
+        code,
         Severity.S2 if fell else Severity.S3,
         f"{way[0].metric} {en} from {before:.1f} to {after:.1f} at {at:.10g} (probability {sure:.2f}); the first "
         f"bad one lies after {good:.10g} and not after {bad:.10g}{again}. Single values before it are noise.",

@@ -1,0 +1,112 @@
+"""A process that is still at work, and getting on, when the others give up waiting for it.
+
+The time limit of a collective tells that nobody came; a bar that moves up to that moment tells why: the work on one
+process is longer than the limit, and nothing hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..findings import Evidence, Finding, Severity, clean, declare
+from ..patterns import bounded
+from ..reading import Line, lines_of
+from .signatures.signature import CHECK
+from .texts import Text
+
+CODES = declare(
+    "working", ("rank-works-on", CHECK, "a process is still at work, and getting on, when the others' wait runs out")
+)
+
+WAITED = bounded(r"Timeout\(ms\)=(\d{4,9})|ran for (\d{4,9}) milli")
+BAR = bounded(
+    r"(?P<what>[^%|\n]{0,120}?)(?P<share>\d{1,3}(?:\.\d{1,3})?)%\|?(?:[^\n|]{0,80}\|)? ?(?P<done>\d[\d,.]{0,15}[kMG]?)/"
+    r"(?P<all>\d[\d,.]{0,15}[kMG]?) ?\[(?P<spent>(?:\d{1,3}:)?\d{1,3}:\d\d)<"
+)
+"""A bar as tqdm draws it."""
+NEAR = 400
+"""Lines before the end of the wait among which the bar is looked for: a bar that is redrawn has many."""
+DRAWN = 4
+"""Times that the bar was drawn with more done each time, or nearly: it moves."""
+AS_LONG = 0.8, 1.25
+"""Share of the limit that the bar has been drawn for: it began when the others began to wait, and moved to the end."""
+AT_ONCE = 120
+"""Seconds between the last bar and the end of the wait, where both have a clock."""
+CLOCK = bounded(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
+DAY = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How far a piece of work had got, and for how long it had been going on."""
+
+    line: Line
+    what: str
+    share: float
+    spent: int
+    """Seconds."""
+
+
+def working(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Finding]:
+    """One finding for each log in which a wait ran out while a bar moved, and was not at its end.
+
+    Args:
+        texts: what each log says, by its name; of large ones nothing is looked at.
+        found: what else was found.
+    """
+    for finding in (f for f in found if f.code == "nccl-timeout"):
+        ended = finding.evidence[0]
+        text = texts.get(ended.file)
+        lines = [*lines_of(text.whole)] if text is not None and ended.line else []
+        over = next((line for line in lines if line.number == ended.line), None)
+        limit = WAITED.search(over.text) if over is not None else None
+        if over is None or limit is None:
+            continue
+        bars = _moving([line for line in lines if over.number - NEAR <= line.number < over.number])
+        if bars and _until(bars[-1], over, int(limit[1] or limit[2]) / 1000):
+            yield _finding(ended.file, bars[-1], over, int(limit[1] or limit[2]) // 1000)
+
+
+def _moving(lines: Sequence[Line]) -> list[Bar]:
+    """The bars of the piece of work that was drawn last, where it got on and was not done."""
+    every = [bar for line in lines if (bar := _bar(line)) is not None]
+    bars = [bar for bar in every if bar.what == every[-1].what]
+    moved = len(bars) >= DRAWN and bars[-1].spent > bars[0].spent and bars[-1].share > bars[0].share
+    return bars if moved and bars[-1].share < 100 else []
+
+
+def _bar(line: Line) -> Bar | None:
+    found = BAR.search(line.text)
+    if found is None:
+        return None
+    parts = [int(p) for p in found["spent"].split(":")]
+    what = CLOCK.sub("", found["what"].rpartition("]")[2]).strip(" :-")
+    return Bar(line, what, float(found["share"]), sum(p * 60**i for i, p in enumerate(reversed(parts))))
+
+
+def _until(bar: Bar, over: Line, limit: float) -> bool:
+    """Whether the work went on for about as long as the wait, and to its end."""
+    at, end = CLOCK.search(bar.line.text[:120]), CLOCK.search(over.text[:120])
+    if at is not None and end is not None:
+        apart = (_seconds(end.groups()) - _seconds(at.groups())) % DAY
+        return min(apart, DAY - apart) <= AT_ONCE and bar.spent >= AS_LONG[0] * limit
+    return AS_LONG[0] * limit <= bar.spent <= AS_LONG[1] * limit
+
+
+def _seconds(clock: Sequence[str]) -> int:
+    hours, minutes, seconds = map(int, clock)
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def _finding(name: str, bar: Bar, over: Line, limit: int) -> Finding:
+    what, minutes = clean(bar.what, 60) or "work", bar.spent // 60
+    return Finding(
+        "rank-works-on", Severity.S1,
+        f"{name}:{bar.line.number}: `{what}` had got to {bar.share:g}% after {minutes} min and was getting on when the "
+        f"others' wait of {limit} s ran out (line {over.number}): it is slow, nothing hangs.",
+        f"{name}:{bar.line.number}：其他进程等满 {limit} 秒超时（第 {over.number} 行）时，`{what}` 在 {minutes} 分钟后做到 "
+        f"{bar.share:g}%，仍在推进：是慢，不是卡死。",
+        (Evidence(name, bar.line.number, text=clean(bar.line.text, 200)), Evidence(name, over.number)),
+        {"share": bar.share, "seconds": bar.spent, "limit": limit, "lines_apart": over.number - bar.line.number},
+    )  # fmt: skip
