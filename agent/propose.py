@@ -96,15 +96,21 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
         return Nothing(
             "the entry names a check, not a change; make the check first", "该条目只给出检查，不建议直接改动"
         )
+    forbidden = False
     for hypothesis in believed:
         if shown := _in_program(hypothesis):
             return _mends(hypothesis, shown, settings, lang)
         asked = demands(hypothesis.entry, diagnosis.findings)
         for fix in _fixes(hypothesis):
             if not possible(fix, run):
-                continue
-            if proposal := _apply(hypothesis, fix, settings, run, lang):
+                forbidden = True
+            elif proposal := _apply(hypothesis, fix, settings, run, lang):
                 return replace(proposal, acceptance=(*proposal.acceptance, *asked))
+    if forbidden and (card := without_bf16(run)):
+        return Nothing(
+            f"the change that the runbook names needs bf16, which the {card[0]} of this run does not have",
+            f"手册建议的改动需要 bf16，而本次运行的 {card[0]} 不支持",
+        )
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
 
 

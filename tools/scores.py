@@ -24,6 +24,7 @@ CHECK = "scores before and after training"
 CODES = declare(
     "scores",
     ("benchmark-drop", CHECK, "a score of the trained model is well below that of the model before training"),
+    ("score-lost-in-export", CHECK, "a score of the exported model is well below that of the trained one"),
     ("abilities-traded", CHECK, "general scores fall beyond their errors while others rise, all measured alike"),
     ("instructions-lost-alone", CHECK, "only scores of following instructions fall, those of knowledge do not"),
     ("score-at-chance", CHECK, "a score fell to what guessing gives: a matter of loading or asking the model first"),
@@ -63,7 +64,9 @@ SETUP = {"n-shot": ("shots", "示例数"), "versions": ("task version", "任务�
 BASE_MODEL = re.compile(
     r"(?i)(?:^|[/_.-])(?:base|before|pre|pretrained|reference|ref|orig(?:inal)?|initial|step_?0|sft_?ref)(?:[/_.-]|$)"
 )
-"""Name of a file of the model before training."""
+"""Name of a file of the model before training, or before what `EXPORTED` names."""
+EXPORTED = re.compile(r"(?i)(?:^|[/_.-])(?:export|merge|deploy|quanti[sz]|convert|conversion|serv|release)")
+"""In the name of the first file of `before_export`: what lies between the two models is no training."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,8 @@ def check_run_evals(run: Run) -> Report:
         zh = "没有同时包含训练后与基座模型得分的评测结果（`results.json`、`base_results.json`）"
         return Report("evals", (), (Check(CHECK, "not-applicable", why, zh),))
     fell = sorted((p for p in both if _fell(*p[1:])), key=lambda p: p[2].value - p[1].value)
+    if exported := [p for p in fell if EXPORTED.search(p[1].file)]:
+        return Report("evals", (_drop(exported, both, "score-lost-in-export"),), (Check(CHECK, "found"),))
     guessed = [p for p in fell if _at_chance(*p)]
     lost = [p for p in fell if p not in guessed]
     found = (
@@ -272,17 +277,18 @@ def _fell(before: Score, after: Score) -> bool:
     return drop > LIMIT if error is None else drop > TARGET and drop > CLEAR * error
 
 
-def _drop(fell: list[Pair], both: list[Pair]) -> Finding:
+def _drop(fell: list[Pair], both: list[Pair], code: str = "benchmark-drop") -> Finding:
     name, old, new = fell[0]
     drop, error = old.value - new.value, joint_error(old, new)
     gains = [f"{n} {a.value:.1f} -> {b.value:.1f}" for n, a, b in both if b.value > a.value]
     noise = f", standard error {error:.1f}" if error is not None else ""
     also = f"; {len(fell) - 1} other score(s) fell too" if len(fell) > 1 else ""
     gained = f"; gained: {', '.join(gains[:3])}" if gains else ""
-    message = f"{name} is {new.value:.1f} after training and was {old.value:.1f} before ({drop:.1f} points{noise})"
-    zh = f"{name} 训练前 {old.value:.1f}，训练后 {new.value:.1f}（下降 {drop:.1f} 个点）"
+    what, what_zh = ("training", "训练") if code == "benchmark-drop" else ("the export", "导出")
+    message = f"{name} is {new.value:.1f} after {what} and was {old.value:.1f} before ({drop:.1f} points{noise})"
+    zh = f"{name} {what_zh}前 {old.value:.1f}，{what_zh}后 {new.value:.1f}（下降 {drop:.1f} 个点）"
     evidence = tuple(Evidence(s.file, metric="eval", value=round(s.value, 4), text=name) for s in (new, old))
     data = {"score": name, "before": old.value, "after": new.value, "drop": drop, "standard_error": error,
             "fell": len(fell), "compared": len(both)}  # fmt: skip
     severity = Severity.S1 if drop > LIMIT else Severity.S2
-    return Finding("benchmark-drop", severity, f"{message}{also}{gained}.", f"{zh}。", evidence, data)
+    return Finding(code, severity, f"{message}{also}{gained}.", f"{zh}。", evidence, data)

@@ -214,7 +214,8 @@ TOPICS: dict[str, Topic] = table(
             "内存与显存",
             r"(?:gpu |host |cpu |system |shared )?(?:memory|ram|vram|(?<=gpu )mem)(?:[- ](?:leak|fragmentation"
             r"|pressure))?"
-            r"|oom(?:[- ]?killer)?|out of memory|kv[- ]?cache|fragmentation|shm|leak(?:ing|s)?(?= memory)|swap",
+            r"|oom(?:[- ]?killer)?|out of memory|kv[- ]?cache|fragmentation|shm|leak(?:ing|s)?(?= memory)"
+            r"|(?<!model )swap(?! of| in)",
             r"(?:显存|内存)(?:泄[漏露]|碎片)|显存|内存|爆显存|共享内存|内存泄漏|碎片",
             r".*oom.*|memory-leak|host-memory-.*|shared-memory-.*|vllm-device-conflict",
             "gpu_memory_utilization activation_checkpointing zero_stage offload_optimizer offload_params max_num_seqs",

@@ -35,7 +35,8 @@ CONTRARY = ("raise", "lower")
 KINDS = frozenset(name for name, v in CANONICAL.items() if v.type == "str")
 """Settings that one turns from one kind to another: "fp16 off, bf16 on"."""
 _OF_MEMORY = bounded(
-    r"(?i)(?<![a-z])(?:g?pus?|vram|ram|rss|memory|mem|cards?|[ahb]\d00s?|[gm]i?b|nvidia-smi|swap|heap)(?![a-z])|显存|内存"
+    r"(?i)(?<![a-z])(?:g?pus?|vram|ram|rss|memory|mem|cards?|[ahb]\d00s?|[gm]i?b|nvidia-smi"
+    r"|(?<!model )swap|heap)(?![a-z])|显存|内存"
 )
 _OF_TESTS = bounded(
     r"(?i)(?<![a-z])(?:evals?|evaluat\w{1,8}|tests?|test ?sets?|benchmarks?|scores?|accuracy|contaminat\w{1,5}"

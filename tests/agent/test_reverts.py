@@ -68,6 +68,7 @@ def to_bf16(new="bf16"):
 @pytest.mark.parametrize(("text", "can"), [
     ("GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-1)\n", False),
     ("2x NVIDIA GeForce RTX 2080 Ti\n", False),
+    ("GPU 0: Tesla V100-SXM2-32GB, loss 3.5090\n", False),
     ("GPU 0: NVIDIA A100-SXM4-80GB\n", True),
     ("the old V100 box is gone, this is H100\n", True),
     ("no card named\n", True),

@@ -164,3 +164,17 @@ def test_a_score_that_climbs_until_the_loss_breaks_and_is_lower_behind_it_is_tol
 )
 def test_a_fall_without_a_break_or_a_break_without_a_fall_is_not(loss, scores):
     assert not [*broken([row("loss", loss, 3), row("accuracy", scores, 30)])]
+
+
+@pytest.mark.parametrize(("names", "code"), [
+    (("before_export.json", "deployed.json"), "score-lost-in-export"),
+    (("base_results.json", "merged_results.json"), "benchmark-drop"),
+])  # fmt: skip
+def test_what_is_lost_between_training_and_serving_is_no_forgetting(tmp_path, names, code):
+    for name, score in zip(names, (0.9, 0.6), strict=True):
+        folder = tmp_path / "results"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(harness(mmlu=(score, 1000), tickets=(score, 400))))
+    found = check_run_evals(discover(tmp_path)).findings
+    assert [f.code for f in found] == [code]
+    assert ("after the export" in found[0].message) is (code == "score-lost-in-export")

@@ -16,7 +16,7 @@ FILES, BYTES = 60, 1 << 16
 NO_BF16 = bounded(r"(?i)(?<![a-z0-9])(?:tesla[ -])?(V100S?|P100|P40|T4|K80|M40|GTX[ -]?1\d{3}(?:\s?Ti)?"
                   r"|RTX[ -]?20\d\d(?:\s?Ti)?|TITAN[ -](?:V|Xp|RTX))(?![a-z0-9])")  # fmt: skip
 """Cards of compute capability below 8.0, which have no bf16 units."""
-BF16 = bounded(r"(?i)(?<![a-z0-9])(A100|A800|A10G?|A30|A40|A6000|H100|H200|H800|H20|B200|B100|GB200|GH200|L4|L40S?"
+BF16 = bounded(r"(?i)(?<![a-z0-9.])(A100|A800|A10G?|A30|A40|A6000|H100|H200|H800|H20|B200|B100|GB200|GH200|L4|L40S?"
                r"|RTX[ -]?[345]0\d\d|[345]090|MI2[05]0X?|MI300X?|910B)(?![a-z0-9])")  # fmt: skip
 KINDS = ("log", "script", "document", "table", "config")
 

@@ -39,8 +39,8 @@ from .signatures.signature import CHECK
 from .starting import starting
 from .texts import SMALL_LOGS, Text, Watch, line_at
 from .waiting import waiting
-from .working import working
 from .warned import warned
+from .working import working
 
 CODES = declare(
     "scan",

@@ -198,7 +198,9 @@ def _ramp(values: np.ndarray, low: int, high: int, at: int) -> Change | None:
     way = (values[at - width : at + width] - before) / height
     first, last = (at - width + int(np.argmax(way > share)) for share in (0.25, 0.9))
     begun = max(at - width, first - 1 - (last - first) // 2)
-    return Change("step", first, begun, max(first, last), before, after, sigma, (height / max(sigma, 1e-300)) ** 2)
+    return Change(
+        "step", first, begun, max(first, last), before, after, sigma, min(abs(height) / max(sigma, 1e-300), 1e9) ** 2
+    )
 
 
 def _told(near: np.ndarray, first: int, fit: Fit) -> Change | None:

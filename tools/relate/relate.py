@@ -33,9 +33,9 @@ from . import (
     onset,
     placed,
     programs,
-    schedule,
     rows,
     sampled,
+    schedule,
 )
 from .arithmetic import Quantity
 from .clock import Clock, clock_of

@@ -102,7 +102,9 @@ def warming(settings: Settings, series: Iterable[Series]) -> Iterator[Finding]:
     Where the steps themselves are set, the rule `warmup-exceeds-training` on the configuration says so.
     """
     steps, epochs = settings.get("warmup_steps"), settings.get("epochs")
-    numbers = steps is not None and epochs is not None and all(isinstance(s.value, (int, float)) for s in (steps, epochs))
+    numbers = (
+        steps is not None and epochs is not None and all(isinstance(s.value, (int, float)) for s in (steps, epochs))
+    )
     epoch = next((s for s in series if s.metric == "epoch" and s.axis == "step" and len(s)), None)
     if steps is None or epochs is None or not numbers or settings.get("max_steps") or epoch is None:
         return

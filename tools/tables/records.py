@@ -254,6 +254,8 @@ def _measured(names: Iterable[str], value: Mapping[Any, Any], path: str) -> list
     return [own if name in _VALUED else "step" if name == "x" and "y" in names else name for name in names]
 
 
+ALONE = ("choices", "candidates")
+"""Lists of the answers of a server, of which most requests ask for one."""
 SCALARS = ["Wall time", "Step", "Value"]
 """How TensorBoard calls the three of a download, which its JSON leaves out."""
 
@@ -270,6 +272,8 @@ def flat(record: Mapping[Any, Any], above: str = "", depth: int = DEPTH) -> dict
     row: dict[str, Any] = {}
     for key, value in record.items():
         name = _join(above, key)
+        if key in ALONE and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+            value = value[0]
         if isinstance(value, dict) and depth and len(row) < 20_000:
             row.update(flat(value, name, depth - 1))
         else:

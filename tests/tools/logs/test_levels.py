@@ -18,6 +18,8 @@ CODES = (
     "loss-trivial",
     "loss-unmoved",
     "loss-plateau",
+    "loss-steps-at-epochs",
+    "updates-skipped",
 )
 
 
@@ -319,3 +321,53 @@ def test_a_loss_that_is_next_to_nothing_from_the_start_is_a_note(tmp_path):
     assert codes(scan(discover(low))).get("loss-low-from-start") == "S3"
     usual = fill(tmp_path / "usual", {"history.jsonl": rows(loss=falling(0.02))})
     assert "loss-low-from-start" not in codes(scan(discover(usual)))
+
+
+def passes(*levels, slope=0.0, n=40, **beside):
+    """A history of whole passes over the data, each at a level of its own that falls by a share on the way."""
+    out = []
+    for p, level in enumerate(levels):
+        for i in range(n):
+            value = level * (1 - slope * i / n) * (1 + 0.01 * (i * 7 % 5 - 2))
+            row = {"step": p * n + i + 1, "epoch": p + (i + 1) / n, "loss": value}
+            out.append(json.dumps(row | {k: f(p) for k, f in beside.items()}))
+    return "\n".join(out) + "\n"
+
+
+def test_a_loss_that_steps_down_where_each_pass_begins_is_learned_by_heart(tmp_path):
+    assert found(tmp_path, passes(1.0, 0.7, 0.4, 0.2)) == {"loss-steps-at-epochs": "S2"}
+
+
+@pytest.mark.parametrize(
+    ("history", "grade"),
+    [
+        (passes(1.0, 0.75, 0.6), "S3"),
+        (passes(1.0, 0.7, 0.4, 0.2, eval_loss=lambda p: 1 - 0.1 * p), "S3"),
+        (passes(1.0, 0.95, 0.9, 0.85), None),
+        (passes(1.0, 0.6, 0.36, 0.22, slope=0.38), None),
+        (passes(1.0, 0.7, 0.4, 0.2, learning_rate=lambda p: 1e-3 / 2**p), None),
+        (passes(1.0, 0.5), None),
+    ],
+    ids=["two steps", "others gain too", "small steps", "falls all along", "the rate steps", "one step"],
+)
+def test_passes_that_are_less_than_that_are_a_note_or_nothing(tmp_path, history, grade):
+    assert found(tmp_path, history).get("loss-steps-at-epochs") == grade
+
+
+def overflow(loss):
+    """A gradient norm that is infinite from the middle on, and a loss."""
+    rows_ = ({"step": i, "loss": loss(i), "grad_norm": 1.2 if i < 60 else float("inf")} for i in range(120))
+    return "\n".join(map(json.dumps, rows_)) + "\n"
+
+
+def test_a_finite_loss_that_stands_still_under_infinite_gradients_is_not_updated(tmp_path):
+    assert found(tmp_path, overflow(lambda i: 3.3 + 0.02 * (i * 7 % 5 - 2)))["updates-skipped"] == "S1"
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [lambda i: 3.3 - 0.01 * i + 0.02 * (i * 7 % 5), lambda i: 3.3 if i < 60 else float("nan")],
+    ids=["it falls", "it is no number"],
+)
+def test_a_loss_that_moves_or_breaks_is_updated(tmp_path, loss):
+    assert "updates-skipped" not in found(tmp_path, overflow(loss))

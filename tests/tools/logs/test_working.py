@@ -19,7 +19,7 @@ def bars(
 ):
     for m in minutes:
         said = form.format(p=2 * m, n=18000 * m, m=m, r=60 - m)
-        yield f"{'03:%02d:00 ' % m if clock else ''}{what}: {said}"
+        yield f"{f'03:{m:02}:00 ' if clock else ''}{what}: {said}"
 
 
 def codes(tmp_path, lines) -> set[str]:

@@ -97,3 +97,9 @@ def test_a_step_that_takes_a_few_points_of_many_is_dated_where_it_happened(width
 @pytest.mark.parametrize("row", [ramp(300), ramp(120), noisy(2 - 4 / (1 + np.exp(-(STEPS - 200) / 60)))])
 def test_a_way_that_takes_long_is_no_step(row):
     assert not [c for c in changes(row) if c.kind == "step"]
+
+
+def test_a_fall_of_any_height_without_noise_has_a_strength():
+    found = changes(np.r_[[65536.0] * 1900, 2.0 ** np.arange(15, 0, -1).repeat(3), [1.0] * 1100])
+    assert found
+    assert all(np.isfinite(c.strength) for c in found)

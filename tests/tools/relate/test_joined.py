@@ -536,3 +536,24 @@ def test_what_is_used_of_one_whole_over_time_is_no_source_that_lost_its_rows(tmp
     assert "source-lost" not in told(tmp_path, {"slots.csv": ["slot,total,used", *numbers]})
     shards = [f"pack-{i},{5000 + i},{0 if i == 2 else 4100 + 7 * i}" for i in range(9)]
     assert "source-lost" in told(tmp_path, {"shards.csv": ["shard,docs_in,docs_out", *shards]})
+
+
+def predictions(n=30, **fields):
+    return [
+        json.dumps({"id": i, "pred": "A" if i % 3 else "B", **{k: f(i) for k, f in fields.items()}}) for i in range(n)
+    ]
+
+
+def test_predictions_to_empty_questions_or_without_references_are_told(tmp_path):
+    asked = told(tmp_path, {"preds.jsonl": predictions(question=lambda i: "", gold=lambda i: "A")})
+    assert asked["questions-empty"].severity == "S1"
+    assert "references-empty" in told(tmp_path, {"preds.jsonl": predictions(gold=lambda i: "NO_GOLD")})
+
+
+@pytest.mark.parametrize("fields", [
+    {"question": lambda i: f"What is {i}?", "gold": lambda i: "A"},
+    {"question": lambda i: f"What is {i}?", "label": lambda i: "unknown" if i % 2 else "A"},
+    {"gold": lambda i: "" if i < 5 else "B"},
+])  # fmt: skip
+def test_predictions_with_questions_and_references_are_not(tmp_path, fields):
+    assert not {"questions-empty", "references-empty"} & told(tmp_path, {"preds.jsonl": predictions(**fields)}).keys()

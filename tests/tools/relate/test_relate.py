@@ -158,6 +158,13 @@ def test_a_row_of_noisy_scores_falls_where_the_posterior_says_and_not_at_the_fir
     assert found.data["after"] == pytest.approx(54.0, abs=0.7)
 
 
+def test_a_fall_behind_the_first_checkpoint_is_that_of_the_whole_training():
+    values = [61.2, 46.9, 49.3, 50.1, 51.4, 52.0, 52.1, 53.2, 54.2, 54.1, 54.7, 54.8]
+    found = codes(relate(SeriesTable(), [checkpoints(values)]))
+    assert "score-falls-from-start" in found
+    assert "score-falls-at-checkpoint" not in found
+
+
 def test_noise_alone_and_rows_measured_differently_are_no_fall():
     assert codes(relate(SeriesTable(), [checkpoints(FELL[:10])])) == []
     mixed = checkpoints(FELL)

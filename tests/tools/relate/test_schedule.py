@@ -5,7 +5,8 @@ import pytest
 
 from triage.tools.documents.event import Claim
 from triage.tools.relate.line import Line
-from triage.tools.relate.schedule import lingering, undecayed
+from triage.tools.relate.schedule import lingering, undecayed, warming
+from triage.tools.series import Series
 from triage.tools.settings import Setting, Settings
 
 
@@ -74,3 +75,22 @@ def test_most_of_a_run_at_the_floor_with_a_loss_that_stands_still_since():
 ])  # fmt: skip
 def test_a_tail_a_usual_floor_and_a_rate_by_steps_are_none(line):
     assert not told(line)
+
+
+def epochs(last, at):
+    steps = np.array([at])
+    return Series("epoch", "epoch", steps, np.array([last]), np.array([13]), "trainer_state.json")
+
+
+def test_a_warm_up_that_is_longer_than_the_epochs_is_told_by_the_log():
+    [found] = warming(settings(warmup_steps=20, epochs=3), [epochs(2.5, 5)])
+    assert (found.code, found.data["steps"], found.data["variable"]) == ("warmup-exceeds-training", 6, "warmup_steps")
+
+
+@pytest.mark.parametrize(("change", "epoch"), [
+    ({}, epochs(2.5, 500)),
+    ({"max_steps": 1000}, epochs(2.5, 5)),  # told by the rule on the configuration
+    ({"epochs": 100}, epochs(0.01, 100)),
+])  # fmt: skip
+def test_a_warm_up_within_the_run_is_not(change, epoch):
+    assert list(warming(settings(**{"warmup_steps": 20, "epochs": 3} | change), [epoch])) == []

@@ -12,12 +12,38 @@ from dataclasses import replace
 from ...findings import Check, Finding, Severity, declare
 from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
-from . import evaluation, goals, levels, nonfinite, performance, preference, rising, rl, schedule, spikes, staircase, trends
+from . import (
+    evaluation,
+    goals,
+    levels,
+    nonfinite,
+    performance,
+    preference,
+    rising,
+    rl,
+    schedule,
+    spikes,
+    staircase,
+    trends,
+)
 from .detector import DETECTORS, Detector, Track, finding, tracks_of, where, where_zh
 from .passes import joined
 from .robust import finite, head_tail, mann_kendall
 
-FAMILIES = (nonfinite, rising, spikes, trends, schedule, evaluation, rl, goals, preference, performance, levels, staircase)
+FAMILIES = (
+    nonfinite,
+    rising,
+    spikes,
+    trends,
+    schedule,
+    evaluation,
+    rl,
+    goals,
+    preference,
+    performance,
+    levels,
+    staircase,
+)
 
 HEALTHY_POINTS = 10
 """Points of loss or reward below which a run is not called healthy. Own judgement."""

@@ -23,7 +23,9 @@ CUT = 0.8
 """Share of the learning rate that is left where it makes the step itself."""
 
 
-@detector("loss-steps-at-epochs", "the training loss steps down where each pass over the data begins", ["loss"], 2 * FEWEST)
+@detector(
+    "loss-steps-at-epochs", "the training loss steps down where each pass over the data begins", ["loss"], 2 * FEWEST
+)
 def loss_steps_at_epochs(track: Track) -> Iterator[Finding]:
     """At least two passes in a row that begin a tenth and five standard errors below the end of the one before, by more
     than twice what they gain from there on: the model answers rows that it has seen. S2 from three steps on that take
@@ -39,14 +41,22 @@ def loss_steps_at_epochs(track: Track) -> Iterator[Finding]:
     steps = [_step(before, after) for before, after in pairwise(passes)]
     first = next((i for i, s in enumerate(steps) if s), None)
     last = max((i for i, s in enumerate(steps) if s), default=None)
-    if first is None or last is None or last == first or not all(steps[first : last + 1]) or _rated(track, loss, passes):
+    if (
+        first is None
+        or last is None
+        or last == first
+        or not all(steps[first : last + 1])
+        or _rated(track, loss, passes)
+    ):
         return
     high, low = _edges(passes[first][1])[1].mean(), _edges(passes[last + 1][1])[0].mean()
     held_out, count = track.points("eval_loss", 2), last + 1 - first
     gains = held_out is not None and held_out.values[-1] <= held_out.values[0]
     severity = S2 if count >= MANY and low < LEFT * high and not gains else S3
     en = f"{loss.key} falls from {high:.3g} to {low:.3g} in {count} steps, each where a pass over the data begins, and "
-    en += "hardly between them: the rows are being learned by heart" + ("." if held_out else ", and nothing held out was scored.")
+    en += "hardly between them: the rows are being learned by heart" + (
+        "." if held_out else ", and nothing held out was scored."
+    )
     zh = f"{loss.key} 在每个 epoch 开头下一个台阶（共 {count} 个，{high:.3g} → {low:.3g}），其间几乎不降：样本正在被背下来"
     zh += "。" if held_out else "，且没有任何留出集评测。"
     shown = [(loss, passes[first + 1][0]), (loss, passes[last + 1][0])]
@@ -56,7 +66,9 @@ def loss_steps_at_epochs(track: Track) -> Iterator[Finding]:
 def _passes(loss: Series, epochs: np.ndarray) -> list[tuple[int, np.ndarray]]:
     """(place of the first point, values) of each whole pass; a last one that was begun counts if it is long enough."""
     number = np.ceil(np.round(epochs, 6)).astype(int)  # what is logged at epoch 1.0 belongs to the first pass
-    found = [(int(at[0]), loss.values[at]) for n in np.unique(number) if len(at := np.flatnonzero(number == n)) >= FEWEST]
+    found = [
+        (int(at[0]), loss.values[at]) for n in np.unique(number) if len(at := np.flatnonzero(number == n)) >= FEWEST
+    ]
     return found[:100]
 
 

@@ -107,7 +107,10 @@ def _unasked(table: Table) -> Finding | None:
     """What a file of predictions asked or was to compare them with, where nearly all of that is empty."""
     if not any(means(PREDICTED, c.name) for c in table.columns):
         return None
-    for code, pattern, severity in (("questions-empty", ASKED, Severity.S1), ("references-empty", REFERENCE, Severity.S2)):
+    for code, pattern, severity in (
+        ("questions-empty", ASKED, Severity.S1),
+        ("references-empty", REFERENCE, Severity.S2),
+    ):
         for column in table.columns:
             if column.values.dtype.kind == "O" and means(pattern, column.name):
                 bare = np.array([bool(BLANK.fullmatch(v[:400])) for v in texts(column).tolist()])

@@ -29,6 +29,7 @@ SIZE = bounded(
 )
 ENDS = bounded(r"stop|finish|end_?reason|eos|结束")
 CUT = frozenset(("length", "max_tokens", "max_length", "limit", "truncated", "cut", "maxlen", "max_new_tokens"))
+ENDED = frozenset(("stop", "eos", "end_turn", "stop_sequence", "tool_calls", "function_call", "eos_token"))
 SCORE = bounded(r"(?:^|_)(?:score|correct|acc\w*|right|pass\w*|solved|reward|em|f1|ok|hit)(?:_|$)|得分|正确|通过")
 LIMIT = bounded(r"max_?(?:gen|new|out|completion|response|tok|len)|gen\w*_(?:len|tok|limit)"
                 r"|(?:token|length)_(?:limit|budget)"
@@ -62,7 +63,10 @@ def _of(table: Table) -> Capped | None:
     limit = float(finite.max()) if len(finite) else 0.0
     ends = next((c for c in table.columns if c.values.dtype.kind == "O" and means(ENDS, c.name)), None)
     if ends is not None:
-        at = np.isin(np.char.lower(texts(ends).astype(str)), list(CUT))
+        why = np.char.lower(texts(ends).astype(str))
+        at = np.isin(why, list(CUT))
+        if not at.any() and np.isin(why, list(ENDED)).mean() > 0.5:
+            return None  # most say that they ended by themselves, and none that it was cut
         limit = float(np.nanmedian(size.values[at])) if at.any() else limit
     else:
         at = size.values == limit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import groups, loops, markers, overlap, phrases, scorers
+from . import groups, loops, markers, overlap, phrases, scorers, toolcalls
 
 TEXTS = "texts in tables"
 MOST_TABLES, MOST_ROWS = 200, 20_000
@@ -17,6 +17,7 @@ CODES = declare(
     ("groups-answer-alike", TEXTS, "the answers drawn to one prompt differed early in the training and hardly do late"),
     ("eval-leakage", TEXTS, "texts of the evaluation stand nearly whole in a text of the training"),
     ("turn-marks-in-outputs", TEXTS, "outputs of a table hold the marks of a chat template as text"),
+    ("tool-calls-left-in-text", TEXTS, "answers hold calls of tools as text, and their field for calls is empty"),
     ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
     ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
     ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
@@ -28,6 +29,7 @@ LOOKS = (
     phrases.paid_for,
     scorers.follows_within,
     scorers.pays_for_more,
+    toolcalls.left_in_text,
 )
 
 
