@@ -57,15 +57,15 @@ def working(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
     """
     for finding in (f for f in found if f.code == "nccl-timeout"):
         ended = finding.evidence[0]
-        text = texts.get(ended.file)
-        lines = [*lines_of(text.whole)] if text is not None and ended.line else []
+        name = ended.file or ""
+        lines = [*lines_of(texts[name].whole)] if name in texts and ended.line else []
         over = next((line for line in lines if line.number == ended.line), None)
         limit = WAITED.search(over.text) if over is not None else None
         if over is None or limit is None:
             continue
         bars = _moving([line for line in lines if over.number - NEAR <= line.number < over.number])
         if bars and _until(bars[-1], over, int(limit[1] or limit[2]) / 1000):
-            yield _finding(ended.file, bars[-1], over, int(limit[1] or limit[2]) // 1000)
+            yield _finding(name, bars[-1], over, int(limit[1] or limit[2]) // 1000)
 
 
 def _moving(lines: Sequence[Line]) -> list[Bar]:
@@ -105,8 +105,8 @@ def _finding(name: str, bar: Bar, over: Line, limit: int) -> Finding:
         "rank-works-on", Severity.S1,
         f"{name}:{bar.line.number}: `{what}` had got to {bar.share:g}% after {minutes} min and was getting on when the "
         f"others' wait of {limit} s ran out (line {over.number}): it is slow, nothing hangs.",
-        f"{name}:{bar.line.number}：其他进程等满 {limit} 秒超时（第 {over.number} 行）时，`{what}` 在 {minutes} 分钟后做到 "
-        f"{bar.share:g}%，仍在推进：是慢，不是卡死。",
+        f"{name}:{bar.line.number}：其他进程等满 {limit} 秒超时（第 {over.number} 行）时，`{what}` 在 {minutes} "
+        f"分钟后做到 {bar.share:g}%，仍在推进：是慢，不是卡死。",
         (Evidence(name, bar.line.number, text=clean(bar.line.text, 200)), Evidence(name, over.number)),
         {"share": bar.share, "seconds": bar.spent, "limit": limit, "lines_apart": over.number - bar.line.number},
     )  # fmt: skip

@@ -117,8 +117,8 @@ def warming(settings: Settings, series: Iterable[Series]) -> Iterator[Finding]:
         "warmup-exceeds-training", Severity.S1,
         f"the warm-up of {steps.value:g} steps is not below the run: {epochs.value:g} epochs are {total:.0f} steps "
         f"(epoch {last:g} at step {at}), so the learning rate never gets to its peak.",
-        f"warmup 为 {steps.value:g} 步，不短于整个训练：{epochs.value:g} 个 epoch 共 {total:.0f} 步（第 {at} 步时 epoch "
-        f"为 {last:g}），学习率到不了峰值。",
+        f"warmup 为 {steps.value:g} 步，不短于整个训练：{epochs.value:g} 个 epoch 共 {total:.0f} 步（第 {at} 步时 "
+        f"epoch 为 {last:g}），学习率到不了峰值。",
         (steps.evidence(), epochs.evidence(), place),
         {"variable": "warmup_steps", "warmup": float(steps.value), "steps": total},
     )  # fmt: skip

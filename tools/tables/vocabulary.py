@@ -142,7 +142,8 @@ RESULTS = words_of("match solved resolved "
                    "loss acc accuracy score latency throughput f1 bleu rouge em ppl perplexity reward kl ttft "
                    "tpot itl e2el stderr duration runtime requests tokens utilization util temp power bandwidth "
                    "p50 p90 p95 p99 mean median std errors completed mfu entropy pass hr ndcg mrr recall hit hits wer "
-                   "cer auc cider meteor spice chrf comet bertscore ter precision map iou brier ece tpr fpr 损失 准确率 得分 延迟 吞吐 显存 利用率")  # fmt: skip
+                   "cer auc cider meteor spice chrf comet bertscore ter precision map iou brier ece tpr fpr "
+                   "损失 准确率 得分 延迟 吞吐 显存 利用率")  # fmt: skip
 """Words in the names of results."""
 SET = words_of("scale window max min size steps coef weight weights beta warmup decay dropout interval limit "
                "threshold target initial enable use num alpha ratio bucket every")  # fmt: skip

@@ -124,7 +124,7 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
     evaluations, step = len(after) - 1, int(points.steps[best])
     score = scored(track, points, step)
     if score and _by_heart(track, points, score, rise):
-        score = replace(score, better=False)
+        score = score._replace(better=False)
     more, more_zh, told = _beside(score, step)
     en = (
         f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "

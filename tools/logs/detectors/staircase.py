@@ -1,4 +1,4 @@
-"""A training loss that falls at the beginning of each pass and hardly within it: the rows are known from the last one."""
+"""A training loss that falls where each pass begins and hardly within it: the rows are known from the last one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ FEWEST = 12
 EDGE = 0.25
 """Share of a pass at its beginning and at its end, whose means are compared."""
 SURE, LEAST, OVER = 5.0, 0.1, 2.0
-"""Standard errors of a step, its share of the level before, and how many times the fall within the pass that follows."""
+"""Standard errors of a step, its share of the level before, and times the fall within the pass that follows."""
 MANY, LEFT = 3, 0.5
 """Steps from which on it is more than a note, and share of the level before the first that is left behind the last."""
 CUT = 0.8
 """Share of the learning rate that is left where it makes the step itself."""
 
 
-@detector(
-    "loss-steps-at-epochs", "the training loss steps down where each pass over the data begins", ["loss"], 2 * FEWEST
-)
+@detector("loss-steps-at-epochs", "the training loss steps down where each pass begins", ["loss"], 2 * FEWEST)
 def loss_steps_at_epochs(track: Track) -> Iterator[Finding]:
     """At least two passes in a row that begin a tenth and five standard errors below the end of the one before, by more
     than twice what they gain from there on: the model answers rows that it has seen. S2 from three steps on that take
@@ -57,7 +55,8 @@ def loss_steps_at_epochs(track: Track) -> Iterator[Finding]:
     en += "hardly between them: the rows are being learned by heart" + (
         "." if held_out else ", and nothing held out was scored."
     )
-    zh = f"{loss.key} 在每个 epoch 开头下一个台阶（共 {count} 个，{high:.3g} → {low:.3g}），其间几乎不降：样本正在被背下来"
+    zh = f"{loss.key} 在每个 epoch 开头下一个台阶（共 {count} 个，{high:.3g} → {low:.3g}），其间几乎不降："
+    zh += "样本正在被背下来"
     zh += "。" if held_out else "，且没有任何留出集评测。"
     shown = [(loss, passes[first + 1][0]), (loss, passes[last + 1][0])]
     yield finding("loss-steps-at-epochs", severity, shown, en, zh, baseline=float(high), last=float(low), steps=count)

@@ -114,6 +114,11 @@ def test_lengths_that_end_by_themselves_are_at_no_limit(found):
     assert not {"rows-at-limit", "answers-lost-at-limit"} & found({"gen/a.jsonl": answers(100_000)}).keys()
 
 
+def test_answers_of_which_none_says_that_it_was_cut_are_at_no_limit(found):
+    rows = [row[:-1] + ', "finish_reason": "stop"}' for row in answers(31)]
+    assert not {"rows-at-limit", "answers-lost-at-limit"} & found({"gen/a.jsonl": rows}).keys()
+
+
 @pytest.mark.parametrize(("kv", "speaks"), [("fp8_e4m3", True), ("bf16", False)])
 def test_extremes_beyond_the_format_that_the_run_names(found, kv, speaks):
     rows = ["layer,k_amax", *(f"{i},{900 if i == 4 else 120 + i}" for i in range(24))]
