@@ -28,7 +28,6 @@ from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
-from .meeting import meeting
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, planned, unfinished
 from .points.read import read_series
@@ -38,9 +37,10 @@ from .signatures.match import TABLE
 from .signatures.signature import CHECK
 from .starting import starting
 from .texts import SMALL_LOGS, Text, Watch, line_at
-from .waiting import waiting
+from .waits.meeting import meeting
+from .waits.waiting import waiting
+from .waits.working import working
 from .warned import warned
-from .working import working
 
 CODES = declare(
     "scan",

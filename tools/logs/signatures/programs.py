@@ -6,7 +6,7 @@ the failure."""
 
 from __future__ import annotations
 
-from .signature import S0, S1, S2, Signature
+from .signature import PROGRAM_GONE, S0, S1, S2, Signature
 
 LIBRARIES = r"(numpy|torch|torchvision|transformers|tensorflow|keras|jax|jaxlib|scipy|sklearn|pandas|PIL|datasets|tokenizers|accelerate|peft|trl|deepspeed|bitsandbytes|vllm|triton|flash_attn|xformers|huggingface_hub|pydantic|wandb|gym|cv2|collections|inspect|typing)"
 """Packages whose names and functions change with the version."""
@@ -77,10 +77,11 @@ ROWS = (
         ("llama_model_loader: loaded meta data with 23 key-value pairs",),
     ),
     Signature(
-        "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'",
+        "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'|" + PROGRAM_GONE,
         "the program that was to run is not installed, or its environment is not active", "要运行的程序没有安装，或没有激活所在环境",
-        ("bash: python: command not found", "/var/spool/slurmd/job123/slurm_script: line 12: torchrun: command not found", "EnvironmentNameNotFound: Could not find conda environment: llm"),
-        ("/etc/profile: line 3: module: command not found",),
+        ("bash: python: command not found", "/var/spool/slurmd/job123/slurm_script: line 12: torchrun: command not found", "EnvironmentNameNotFound: Could not find conda environment: llm",
+         "CIDEr computation failed: [Errno 2] No such file or directory: 'java'"),
+        ("/etc/profile: line 3: module: command not found", "FileNotFoundError: [Errno 2] No such file or directory: 'data'"),
     ),
     Signature(
         "uncaught-exception", S1, r"^thread '.{1,80}' panicked at |^panic: |^Exception in thread \"|^ERROR: LoadError: |^Error in .{1,120}\) :|^Unhandled [Ee]xception\. ?System\.|^Uncaught \w{1,40}Error: |^Execution halted",

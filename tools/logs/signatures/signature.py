@@ -11,6 +11,11 @@ from ...findings import Severity
 CHECK = "error signatures"
 """The check that all rows are, and what else the text of a log says."""
 S0, S1, S2, S3 = Severity.S0, Severity.S1, Severity.S2, Severity.S3
+PROGRAM_GONE = (
+    r"No such file or directory: ['\"](?:java|git|ffmpeg|ffprobe|nvcc|gcc|g\+\+|cmake|ninja|make|sox|aws|gsutil|docker"
+    r"|perl|node|npm|tesseract|pdftotext|wget|curl|unzip|srun|sbatch|nvidia-smi|python3?|bash)['\"]"
+)
+"""A program that was to be started, by its bare name, is not there."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .signature import S0, S1, S2, Signature
+from .signature import PROGRAM_GONE, S0, S1, S2, Signature
 
 CUT = r"file not fully covered|is not within the file bounds|HeaderTooLarge|HeaderTooSmall|InvalidHeader(Length|Deserialization|Start)|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'"
 """What readers say of a weight file that is cut off or only a pointer."""
@@ -275,7 +275,7 @@ ROWS = (
         "a file does not exist", "文件不存在",
         ("FileNotFoundError: [Errno 2] No such file or directory: 'data/train.jsonl'", "bash: train.sh: No such file or directory"),
         ("FileNotFoundError: Checkpoint not found", "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory"),
-        must_not=r"[Cc]heckpoint not found|failed to run command|execve\(\)|cannot open shared object|(?i:warning)|df: |libnccl-net|libibverbs",
+        must_not=r"[Cc]heckpoint not found|failed to run command|execve\(\)|cannot open shared object|(?i:warning)|df: |libnccl-net|libibverbs|" + PROGRAM_GONE,
     ),
     Signature(
         "structured-output-error", S1, r"(xgrammar|outlines|guidance|lm-format-enforcer|grammar).{0,60}([Ee]rror|failed|invalid)|[Ff]ailed to (compile|advance) (the )?(grammar|FSM)|[Gg]rammar rejected|prefix_allowed_tokens_fn.{0,60}(empty|returned)|[Nn]o (valid|allowed) tokens? (found|left|remain)|json_validate_failed|[Ff]ailed to generate (valid )?(JSON|json|structured output)",

@@ -154,6 +154,10 @@ def _rows(table: Table, column: Column, kind: str) -> list[Rated]:
     others = [texts(c) for c in table.columns if c.values.dtype.kind == "O" and not means(VARIANT, c.name)]
     if not formats or any(len(set(said)) > 1 and not any((said == f).all() for f in formats) for said in others):
         return []
+    own = formats[0]
+    crossed = [texts(c) for c in table.columns if c.values.dtype.kind == "O" and means(VARIANT, c.name)]
+    if any(len({*said[own == one].tolist()}) > 1 for said in crossed for one in set(own.tolist())):
+        return []  # each format was tried in several ways
     if any(means(TRIED, c.name) and len({*texts(c).tolist()}) > 1 for c in table.columns):
         return []
     cells = [" ".join(str(said[i]) for said in formats) for i in range(len(table))]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..findings import Evidence, Finding, Severity, clean, declare
-from ..patterns import bounded
-from ..reading import Line, lines_of
-from .signatures.signature import CHECK
-from .texts import Text
+from ...findings import Evidence, Finding, Severity, clean, declare
+from ...patterns import bounded
+from ...reading import Line, lines_of
+from ..signatures.signature import CHECK
+from ..texts import Text
 
 CODES = declare(
     "working", ("rank-works-on", CHECK, "a process is still at work, and getting on, when the others' wait runs out")

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..findings import Evidence, Finding, Severity, clean, declare
-from ..patterns import bounded
-from .signatures.signature import CHECK
-from .texts import CLOCK, Text
+from ...findings import Evidence, Finding, Severity, clean, declare
+from ...patterns import bounded
+from ..signatures.signature import CHECK
+from ..texts import CLOCK, Text
 
 CODES = declare(
     "meeting",

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from ..findings import Evidence, Finding, Severity, clean, declare
-from ..patterns import bounded
-from ..reading import split_prefix
-from .signatures.causes import STOPPED
-from .signatures.signature import CHECK
-from .texts import Text
+from ...findings import Evidence, Finding, Severity, clean, declare
+from ...patterns import bounded
+from ...reading import split_prefix
+from ..signatures.causes import STOPPED
+from ..signatures.signature import CHECK
+from ..texts import Text
 
 CODES = declare(
     "waiting", ("log-stands-still", CHECK, "the log only waits, or says nothing for minutes until the run is stopped")

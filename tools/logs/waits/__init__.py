@@ -1,0 +1,1 @@
+"""Runs that wait: for one another, for a process that is still at work, for nothing."""
