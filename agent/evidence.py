@@ -253,12 +253,15 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.capacity import cards
     from ..tools.relate.relate import Related, relate
     from ..tools.store.aside import aside, cases, side_by_side
+    from ..tools.store.opened import Opened, accounts_of
     from .signs.ask import ask
 
     opened = seen.tables, seen.events, seen.claims
     tables, events, claims = aside(seen.run, {s.file for s in seen.table}, *opened, seen.logs)
     tables += side_by_side(single := cases(seen.run))
-    seen = _with_rows(seen, tables)
+    known = {*(seen.opened.accounts if seen.opened else ()), *(s.file for s in seen.table)}
+    beside = accounts_of(t for t in tables if t.file not in known)
+    seen = replace(seen, beside=beside, reports=(*seen.reports, Opened(accounts=beside).report))
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (
         seen.settings,
@@ -275,21 +278,6 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
         return replace(seen, reports=(*seen.reports, found))
     asked = _try("signs", lambda: ask(load() if entries is None else entries, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
-
-
-def _with_rows(seen: Look, tables: Sequence[Table]) -> Look:
-    """The look with an account of the rows of files that have a reader of their own."""
-    from ..tools.store.opened import Account, counted
-
-    known = {*(seen.opened.accounts if seen.opened else ()), *(s.file for s in seen.table)}
-    rows: dict[str, list[Table]] = {}
-    for table in tables:
-        if table.file not in known:
-            rows.setdefault(table.file, []).append(table)
-    made = (counted(own) for own in rows.values())
-    beside = {name: Account(rows=n, points=points) for name, (n, points) in zip(rows, made, strict=True)}
-    told = Report("rows", (), tuple(c for name, account in beside.items() for c in account.checks(name)))
-    return replace(seen, beside=beside, reports=(*seen.reports, told))
 
 
 def read_open(run: Run) -> Opened | None:

@@ -107,10 +107,7 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
             elif proposal := _apply(hypothesis, fix, settings, run, lang):
                 return replace(proposal, acceptance=(*proposal.acceptance, *asked))
     if forbidden and (card := without_bf16(run)):
-        return Nothing(
-            f"the change that the runbook names needs bf16, which the {card[0]} of this run does not have",
-            f"手册建议的改动需要 bf16，而本次运行的 {card[0]} 不支持",
-        )
+        return Nothing(f"the change needs bf16, and the {card[0]} has none", f"该改动需要 bf16，而 {card[0]} 不支持")
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
 
 

@@ -158,6 +158,15 @@ class _Found:
         return Account(cut, True, rows, points, lines, any(s.metric in VOCABULARY for s in self.series))
 
 
+def accounts_of(tables: Iterable[Table]) -> dict[str, Account]:
+    """The accounts of files of which only rows were read, by name."""
+    rows: dict[str, list[Table]] = {}
+    for table in tables:
+        rows.setdefault(table.file, []).append(table)
+    made = (counted(own) for own in rows.values())
+    return {name: Account(rows=n, points=points) for name, (n, points) in zip(rows, made, strict=True)}
+
+
 def counted(tables: Iterable[Table]) -> tuple[int, int]:
     """(rows, numbers that were measured) of tables."""
     tables = list(tables)

@@ -16,8 +16,6 @@ from ...series import Series
 from .detector import S0, S1, S2, S3, Track, detector, finding, run_detector, where, where_zh
 from .robust import WINDOW, head_tail, mann_kendall
 
-SKIPPED = 20
-"""Points of a loss that stands still from which on updates are skipped. Own judgement."""
 RL_LOSSES = ("policy_loss", "value_loss", "critic_grad_norm")
 OTHER_METRICS = ("reward", "kl", "entropy", "response_length", "codebook_entropy", *RL_LOSSES)
 
@@ -139,12 +137,7 @@ def eval_loss_nonfinite(track: Track) -> Iterator[Finding]:
             yield finding("loss-hidden-nan", S1, shown, en, zh, first_step=int(series.steps[span.first]))
 
 
-@detector(
-    "grad-norm-nonfinite",
-    "the gradient norm is NaN or infinite",
-    ["grad_norm"],
-    updates_skipped="the gradients are infinite to the end, and the loss stands still and finite: no update is applied",
-)
+@detector("grad-norm-nonfinite", "the gradient norm is NaN or infinite", ["grad_norm"])
 def grad_norm_nonfinite(track: Track) -> Iterator[Finding]:
     """NaN or infinity in the gradient norm.
 
@@ -158,23 +151,6 @@ def grad_norm_nonfinite(track: Track) -> Iterator[Finding]:
             lasting = span.kind == "persistent" and not _norm_alone(track, series, span)
             severity = S0 if lasting else S2 if span.kind in ("persistent", "long") else S3
             yield _nonfinite("grad-norm-nonfinite", severity, series, span)
-            if lasting and (loss := _stands_still(track, int(series.steps[span.first]))) is not None:
-                last = float(loss.values[-1])
-                en = f"{loss.key} stays finite ({last:.4g} at the end) and goes nowhere under infinite {series.key}: "
-                en += (
-                    "the updates are skipped, as a loss scaler does at an overflow; an update would break the weights."
-                )
-                zh = f"{series.key} 非有限期间 {loss.key} 仍为有限值（最后 {last:.4g}）且不再变化：更新都被跳过了，"
-                zh += "正如 loss scaler 遇到溢出时所做；真更新了权重就会坏掉。"
-                yield finding("updates-skipped", S1, [(series, span.first), (loss, -1)], en, zh, last=last)
-
-
-def _stands_still(track: Track, step: int) -> Series | None:
-    """The loss where it is finite and without a trend at all of at least `SKIPPED` points from a step on."""
-    loss = track.get("loss")
-    later = loss.values[loss.steps >= step] if loss is not None else np.array([])
-    still = len(later) >= SKIPPED and np.isfinite(later).all() and abs(mann_kendall(later)[1]) < 2
-    return loss if still else None
 
 
 def _norm_alone(track: Track, norm: Series, span: BadSpan) -> bool:
