@@ -22,6 +22,7 @@ from . import (
     rising,
     rl,
     schedule,
+    skipped,
     spikes,
     staircase,
     trends,
@@ -43,6 +44,7 @@ FAMILIES = (
     performance,
     levels,
     staircase,
+    skipped,
 )
 
 HEALTHY_POINTS = 10
