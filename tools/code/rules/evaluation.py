@@ -273,7 +273,7 @@ def _chain(view: View, expr: ast.expr) -> str:
     return "".join(reversed(parts))
 
 
-@rule("evaluated-on-training-data", "S1", "eval-leakage", "eval_dataset eval_data valid _val_ test",
+@rule("evaluated-on-training-data", "S1", "eval-leakage", "eval_dataset eval_data valid _val_ valset valdata valsplit valloader test",
       bad=("trainer = Trainer(model=model, train_dataset=data, eval_dataset=data)\n", """
       train_loader = DataLoader(train_data, batch_size=64, shuffle=True)
       test_loader = DataLoader(train_data, batch_size=64)
