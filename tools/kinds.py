@@ -164,11 +164,8 @@ _FLAGS = re.compile(
     rb"(?:^|\s)--[a-z][\w.-]+|\b(?:torchrun|accelerate launch|deepspeed|vllm serve|srun|python3? )|^[\w.+]+=\S+$", re.M
 )
 _YAML = re.compile(rb"^[A-Za-z_][\w.-]*:(?:\s|$)", re.M)
-_SAID_OF_MANY = bounded(
-    rb"(?m)^(?P<who>[\w.-]{2,64}):[ \t][^\n]{0,200}\n(?P=who):[ \t]"
-    rb"|^[A-Za-z_][\w.-]{0,60}:[ ][^\n]{0,80}\S\s?(?:->|\xe2\x86\x92)\s?\S"
-)
-"""One name before line after line, or `key: old -> new`: no settings, though colons stand there."""
+_CHANGED = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}:[ ][^\n]{0,80}\S\s?(?:->|\xe2\x86\x92)\s?\S")
+"""`key: old -> new`: no settings, though colons stand there."""
 _DRAWN = bounded(  # Prometheus text, and columns under a row of dashes
     rb"(?m)\A(?:[^\n]{0,200}\n){0,2}\# (?:TYPE|HELP) \w|\A(?:[^\n]{0,200}\n){0,3}[ ]{0,8}-{3,60}(?:[ ]{1,8}-{3,60}){2,40}[ ]{0,8}\r?$"
 )
@@ -356,7 +353,8 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("log", "lines of one shape with numbers in them")
     if _FLAGS.search(head):
         return Recognised("script", "text with command-line flags")
-    if len(_YAML.findall(head)) >= 2 and not _SAID_OF_MANY.search(head):
+    keys = _YAML.findall(head)
+    if len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head):  # twice: who speaks
         return Recognised("config", "text with `key: value` lines")
     return Recognised("log", "text file named by the user") if alone else None
 

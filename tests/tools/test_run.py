@@ -86,6 +86,7 @@ def test_files_that_are_no_part_of_a_run_are_passed_over_in_silence(run):
         ("CHANGES.md", b"- step 8,000: two nodes replaced\n", "document"),
         ("data_mix.yaml.diff", b"-code: 0.1\n+code: 0.3\n", "document"),
         ("requirements.txt", b"torch==2.1\n", "document"),
+        ("thread.txt", b"ivo: is it the merge?\nmara: same hash\nivo: rounding?\n", "document"),
         ("notes", b"we changed the data\n", "document"),
     ],
 )
