@@ -557,3 +557,13 @@ def test_predictions_to_empty_questions_or_without_references_are_told(tmp_path)
 ])  # fmt: skip
 def test_predictions_with_questions_and_references_are_not(tmp_path, fields):
     assert not {"questions-empty", "references-empty"} & told(tmp_path, {"preds.jsonl": predictions(**fields)}).keys()
+
+
+@pytest.mark.parametrize(("rows", "is_told"), [
+    (["model,ppl", "a,8792.7", "b,41990.1"], True),
+    (["model,ppl", "a,12.7", "b,41990.1"], False),  # one of them is
+    (["step,ppl", "1,50257", "2,21000"], False),  # a training begins so
+    (["model,ppl_tokens_per_s", "a,8792", "b,9000"], False),
+])  # fmt: skip
+def test_results_of_which_the_best_perplexity_is_in_the_thousands(tmp_path, rows, is_told):
+    assert ("perplexity-unlearned" in told(tmp_path, {"results.csv": rows})) is is_told

@@ -12,6 +12,7 @@ from ..line import Line
 from ..scores import formats
 from ..scores.apart import turned
 from ..scores.broken import broken
+from ..scores.unlearned import unlearned
 from ..summed.carried import carried
 from . import (
     abilities,
@@ -82,6 +83,7 @@ CODES = declare(
     ("measure-contradicts-itself", JOINED, "a measure is not what the other numbers of its row make it"),
     ("reward-carried-by-part", JOINED, "a reward is the sum of measures beside it; one of them rises, another falls"),
     ("evidence-not-kept", JOINED, "notes say that logs, results or versions were not kept"),
+    ("perplexity-unlearned", JOINED, "the best perplexity of a table of results is in the thousands"),
     ("quality-lost-in-format", JOINED, "a perplexity or score is clearly worse in a smaller number format"),
     ("less-fed-part-suffers", JOINED, "less of a part is trained from one place on, and its evaluation turns worse"),
     ("memory-follows-length", JOINED, "memory goes with the length of the batch, and the longest takes far more"),
@@ -127,6 +129,7 @@ def joined(
         *guessing.rate_far_below(lines, settings),
         *derived.derived(some),
         *formats.in_formats(some),
+        *(f for table in some for f in unlearned(table)),
         *carried(lines),
         *turned(lines),
         *broken(lines),
