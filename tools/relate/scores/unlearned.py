@@ -31,8 +31,8 @@ def unlearned(table: Table) -> Iterator[Finding]:
         value = float(column.values[best])
         yield Finding(
             "perplexity-unlearned", Severity.S2,
-            f"{column.name} is {value:,.0f} at best in {len(finite)} rows of {table.file}: a trained model is far below; "
-            "the weights that are scored are not the trained ones, or the text is not in their tokens.",
+            f"{column.name} is {value:,.0f} at best in {len(finite)} rows of {table.file}: a trained model is far "
+            "below; the weights that are scored are not the trained ones, or the text is not in their tokens.",
             f"{table.file} 的 {len(finite)} 行中 {column.name} 最好也有 {value:,.0f}：训练过的模型远低于此；"
             "被评测的不是训练好的权重，或文本的分词与模型不符。",
             (Evidence(table.file, int(table.lines[best]) or None, metric=column.name, value=value),),
