@@ -41,6 +41,10 @@ APART_BY = 0.01
 """Part of the level by which the ends of two curves differ, from which on they are two runs. Own judgement."""
 APART = ("group-differs", "rates-differ", "outcome-follows-column")
 """Findings that parts of a run differ: where nobody says why, no curve beside them makes it healthy."""
+BEFORE = bounded(
+    r"(?i)(?:^|[/_.\s-])(?:base(?:line|_?model)?|before|pre_?trained|original)(?:[/_.\s-]|$)|底座|基座|原始|(?:训练|微调)前"
+)
+"""What the model before a training is called."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
 MOVES = 3.0
@@ -317,9 +321,17 @@ def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
     few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
         shown = f.severity in SHOWN and (few or (f.code.startswith(SIGN) and STANDING not in f.data))
-        if shown or f.code in (ENDED, *APART):
+        if shown or f.code == ENDED or (f.code in APART and not _gained(f)):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
+
+
+def _gained(f: Finding) -> bool:
+    """Whether the two parts are the model before the training and after it, and more is right after it."""
+    shares = f.data.get("shares") or {}
+    before = [name for name in shares if BEFORE.search(name)]
+    alone = len(shares) == 2 and len(before) == 1 and f.data.get("what") == "right"
+    return alone and shares[before[0]] == min(shares.values())
 
 
 def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:

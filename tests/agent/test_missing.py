@@ -1,5 +1,7 @@
 """A run is called healthy where the symptom was looked for in series long enough, and nothing that tells is unread."""
 
+import json
+
 import pytest
 from making import fill
 
@@ -279,3 +281,16 @@ def test_a_second_curve_over_the_same_steps_is_not_called_healthy_by_the_first(t
     two, one = (ask("how did it go?", [tmp_path / d]).diagnosis for d in ("two", "one"))
     assert (two.state, one.state) == ("inconclusive", "healthy")
     assert any("v2.csv" in m.en or "v1.csv" in m.en for m in two.missing)
+
+
+@pytest.mark.parametrize(
+    ("names", "state"),
+    [(("底座", "ckpt-1930"), "healthy"), (("base", "tuned"), "healthy"), (("tuned", "base"), "inconclusive"),
+     (("zh", "en"), "inconclusive")],
+)  # fmt: skip
+def test_a_model_that_is_right_more_often_after_its_training_is_no_part_that_differs(tmp_path, names, state):
+    low, high = ({"n": 800, "accuracy": rate} for rate in (0.712, 0.864))
+    table = json.dumps({names[0]: low, names[1]: high}, ensure_ascii=False)
+    found = asked(tmp_path, "is this run fine?", **{"compare.json": table})
+    assert any(f.code == "rates-differ" for f in found.diagnosis.findings)
+    assert found.diagnosis.state == state
