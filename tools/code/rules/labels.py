@@ -218,7 +218,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
         return
     calls = (*program.told("padding"), *program.find("pad", "pad_sequence", "full", "full_like", "new_full"))
     padded = sorted({c for c in calls if _pads(view, c) or _filled(view, c)}, key=lambda c: (c.lineno, c.col_offset))
-    if not padded or program.has_word(r"(?i)ignore_?ind?e?x|label_pad"):
+    if not padded or program.has_word(r"(?i)ignore_?(?:ind|id)|label_pad"):
         return
     for node in program.each(ast.Assign, ast.Call, ast.Dict):
         place, value = _labels_of(node)

@@ -120,7 +120,7 @@ def labels_filled_with_pad(view: View) -> Iterator[Fault]:
     program = view.program
     if program.mentions("-100", "DataCollator", "completion_mask"):
         return
-    if program.has_word(r"(?i)ignore_?ind?e?x|label_pad|loss_mask|loss_weights"):
+    if program.has_word(r"(?i)ignore_?(?:ind|id)|label_pad|loss_mask|loss_weights"):
         return
     for table in program.each(ast.Dict):
         for word, value in zip(table.keys, table.values, strict=True):

@@ -119,7 +119,7 @@ def targets_padded(view: View) -> Iterator[Fault]:
     if len(makers) != 1:
         return
     text = re.sub(r"ignore_index\s{0,4}=\s{0,4}-100", "", program.text)
-    if re.search(r"ignore_?ind?e?x|[Mm]ask|-100|!= ?\w{0,40}(pad|PAD)|reduction\s{0,4}=|lengths", text):
+    if re.search(r"ignore_?(?:ind|id)|[Mm]ask|-100|!= ?\w{0,40}(pad|PAD)|reduction\s{0,4}=|lengths", text):
         return
     for call, logits, labels in entropies(view):
         turned = isinstance(logits, ast.Call) and last(program.path(logits.func)) in ("transpose", "permute", "mT")
