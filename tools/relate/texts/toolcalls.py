@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from ...findings import Finding, Severity
+from ...findings import Finding, Severity, clean
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import shown, texts
@@ -33,7 +34,7 @@ def left_in_text(table: Table) -> Iterator[Finding]:
     rows = [i for i, (text, call) in enumerate(pairs) if NONE.match(call[:40].lower()) and CALL.match(text[:200])]
     if len(rows) < LEAST or len(rows) < SHARE * len(table):
         return
-    mark = texts(said)[rows[0]].strip()[:24]
+    mark = clean(texts(said)[rows[0]].strip(), 24)
     yield Finding(
         "tool-calls-left-in-text", Severity.S1,
         f"{len(rows)} of {len(table)} answers in {table.file} hold a call as text in {said.name} ({mark!r}) while "
@@ -44,5 +45,5 @@ def left_in_text(table: Table) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _named(table: Table, pattern: object) -> Column | None:
-    return next((c for c in table.columns if c.values.dtype.kind == "O" and pattern.search(c.name.lower())), None)  # type: ignore[attr-defined]
+def _named(table: Table, pattern: re.Pattern[str]) -> Column | None:
+    return next((c for c in table.columns if c.values.dtype.kind == "O" and pattern.search(c.name.lower())), None)
