@@ -15,6 +15,7 @@ from ...reading import split_prefix
 from ..signatures.causes import STOPPED
 from ..signatures.signature import CHECK
 from ..texts import Text
+from .clock import CLOCK, DAY, seconds
 
 CODES = declare(
     "waiting", ("log-stands-still", CHECK, "the log only waits, or says nothing for minutes until the run is stopped")
@@ -26,7 +27,7 @@ USUAL = 10
 """Times the usual distance of its lines that a log which somebody stopped was silent, to have stood still before."""
 FROM_OUTSIDE = (*STOPPED, "process-killed")
 """How a run is stopped from outside: why, the silence before it may tell."""
-QUIET, LONGEST = 5 * 60, 24 * 3600
+QUIET, LONGEST = 5 * 60, DAY
 """Seconds without a line before a stop that are told, and those from which on the clocks may be of two runs. Loading a
 model may take some minutes, so the stop is needed too. Own judgement."""
 WAITS = bounded(
@@ -38,7 +39,6 @@ STOPS = bounded(
     r"SIGINT|SIGTERM|KeyboardInterrupt|\bKilling (?:sub)?process|\bCANCELLED\b|\b[Tt]erminated\b|[Rr]eceived signal|\^C"
 )
 """Somebody ends the run."""
-_CLOCK = re.compile(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
 _DIGITS = re.compile(r"[\d.,:%/|<>?\-\s]+")
 
 
@@ -80,7 +80,7 @@ def _again(name: str, lines: list[tuple[int, str]]) -> Finding | None:
 
 def _silent(name: str, lines: list[tuple[int, str]], usual: int = 0) -> Finding | None:
     """A long silence, after which the run is stopped; so many times longer than the log is silent otherwise."""
-    clocks = [(n, said, _seconds(m)) for n, said in lines if (m := _CLOCK.search(said[:80]))]
+    clocks = [(n, said, seconds(m)) for n, said in lines if (m := CLOCK.search(said[:80]))]
     gaps = sorted((then - before) % LONGEST for (*_, before), (*_, then) in pairwise(clocks))
     if usual and len(gaps) < TIMES:
         return None
@@ -99,11 +99,6 @@ def _silent(name: str, lines: list[tuple[int, str]], usual: int = 0) -> Finding 
             f"此后 {minutes} 没有任何日志，随后运行被停止：它当时停滞不前",
         )  # fmt: skip
     return None
-
-
-def _seconds(clock: re.Match[str]) -> int:
-    hours, minutes, seconds = map(int, clock.groups())
-    return 3600 * hours + 60 * minutes + seconds
 
 
 def _finding(name: str, line: int, said: str, en: str, zh: str) -> Finding:

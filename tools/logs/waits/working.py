@@ -14,6 +14,7 @@ from ...patterns import bounded
 from ...reading import Line, lines_of
 from ..signatures.signature import CHECK
 from ..texts import Text
+from .clock import CLOCK, DAY, seconds
 
 CODES = declare(
     "working", ("rank-works-on", CHECK, "a process is still at work, and getting on, when the others' wait runs out")
@@ -33,8 +34,6 @@ AS_LONG = 0.8, 1.25
 """Share of the limit that the bar has been drawn for: it began when the others began to wait, and moved to the end."""
 AT_ONCE = 120
 """Seconds between the last bar and the end of the wait, where both have a clock."""
-CLOCK = bounded(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
-DAY = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -55,17 +54,17 @@ def working(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
         texts: what each log says, by its name; of large ones nothing is looked at.
         found: what else was found.
     """
-    for finding in (f for f in found if f.code == "nccl-timeout"):
-        ended = finding.evidence[0]
+    for ended in (f.evidence[0] for f in found if f.code == "nccl-timeout"):
         name = ended.file or ""
         lines = [*lines_of(texts[name].whole)] if name in texts and ended.line else []
         over = next((line for line in lines if line.number == ended.line), None)
-        limit = WAITED.search(over.text) if over is not None else None
-        if over is None or limit is None:
+        waited = WAITED.search(over.text) if over is not None else None
+        if over is None or waited is None:
             continue
+        limit = int(waited[1] or waited[2]) // 1000
         bars = _moving([line for line in lines if over.number - NEAR <= line.number < over.number])
-        if bars and _until(bars[-1], over, int(limit[1] or limit[2]) / 1000):
-            yield _finding(name, bars[-1], over, int(limit[1] or limit[2]) // 1000)
+        if bars and _until(bars[-1], over, limit):
+            yield _finding(name, bars[-1], over, limit)
 
 
 def _moving(lines: Sequence[Line]) -> list[Bar]:
@@ -85,18 +84,13 @@ def _bar(line: Line) -> Bar | None:
     return Bar(line, what, float(found["share"]), sum(p * 60**i for i, p in enumerate(reversed(parts))))
 
 
-def _until(bar: Bar, over: Line, limit: float) -> bool:
+def _until(bar: Bar, over: Line, limit: int) -> bool:
     """Whether the work went on for about as long as the wait, and to its end."""
     at, end = CLOCK.search(bar.line.text[:120]), CLOCK.search(over.text[:120])
     if at is not None and end is not None:
-        apart = (_seconds(end.groups()) - _seconds(at.groups())) % DAY
+        apart = (seconds(end) - seconds(at)) % DAY
         return min(apart, DAY - apart) <= AT_ONCE and bar.spent >= AS_LONG[0] * limit
     return AS_LONG[0] * limit <= bar.spent <= AS_LONG[1] * limit
-
-
-def _seconds(clock: Sequence[str]) -> int:
-    hours, minutes, seconds = map(int, clock)
-    return 3600 * hours + 60 * minutes + seconds
 
 
 def _finding(name: str, bar: Bar, over: Line, limit: int) -> Finding:
