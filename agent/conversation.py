@@ -23,8 +23,9 @@ from ..tools.run import newest, stamped
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
-from .evidence import Look, gather
+from .evidence import Look
 from .followup import follow_up
+from .paths import gather
 from .question.parts import split
 from .question.understand import understand
 from .session import absolute, ask, index, language, note, shown

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..tools.discover import discover
 from ..tools.findings import Check, Finding, Report, TriageError, account
 from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
 from ..tools.reading import Chunk
-from ..tools.run import PASTED, Artifact, Run
+from ..tools.run import Artifact, Run
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
 from .coverage import Covered, coverage
 from .orders import orders
+from .paths import gather
 
 if TYPE_CHECKING:
     from ..knowledge.entry import Entry
@@ -327,14 +325,6 @@ def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...
     return chosen.run, tuple(Other(t.name, t.findings) for t in beside), beside
 
 
-def path_of(paths: Sequence[Path], about: str) -> Path:
-    """Where a training lies that a look is about, as the person gave the paths that were read together."""
-    first, _, rest = about.partition("/")
-    beside = next((p for p in paths[1:] if first and (p.name or p.resolve().name) == first), None)
-    found = beside / rest if beside else paths[0] / about
-    return found if found.exists() else paths[0]  # runs side by side in one folder have none of their own
-
-
 def read_logs(run: Run) -> Read:
     """As `read_measures`, the series and texts alone."""
     return read_measures(run)[0]
@@ -366,34 +356,3 @@ def _try(name: str, tool: Callable[[], Report]) -> Report:
     except Exception as error:
         why = f"the tool broke ({type(error).__name__}); this is a defect of triage, not of the run"
         return Report(name, (), (Check(name, "failed", why),))
-
-
-def _beside(run: Run, other: Run, folder: bool) -> Run:
-    """Two paths as one; a folder keeps a place of its own among the attempts, a single file is a part of the first."""
-    prefix = f"{other.root.name}/"
-    attempt = prefix.rstrip("/") if folder else ""
-    placed = (
-        replace(a, name=prefix + a.name, attempt="/".join(filter(None, (attempt, a.attempt)))) for a in other.artifacts
-    )
-    return replace(
-        run,
-        artifacts=(*run.artifacts, *placed),
-        skipped=(*run.skipped, *(replace(s, name=prefix + s.name) for s in other.skipped)),
-        unknown=(*run.unknown, *(replace(s, name=prefix + s.name) for s in other.unknown)),
-    )
-
-
-@contextmanager
-def gather(paths: Sequence[Path], pasted: str = "") -> Iterator[Run]:
-    """One run out of several paths and pasted log text (read as a log named `pasted log`)."""
-    runs = [discover(path) for path in paths]
-    run = runs[0] if runs else Run(Path())
-    for path, other in zip(paths[1:], runs[1:], strict=True):
-        run = _beside(run, other, path.is_dir())
-    if not pasted:
-        yield run
-        return
-    with tempfile.TemporaryDirectory(prefix="triage-") as folder:
-        file = Path(folder) / "question.log"
-        file.write_text(pasted, encoding="utf-8", errors="replace")
-        yield replace(run, artifacts=(*run.artifacts, Artifact("log", file, PASTED, "pasted into the question")))

@@ -23,10 +23,11 @@ from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
-from .evidence import Look, look, named_or_worst, path_of
+from .evidence import Look, look, named_or_worst
 from .missing import missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
+from .paths import path_of
 from .propose import Nothing, Proposal, propose
 from .question.parts import as_run
 from .question.understand import Question, understand

@@ -21,7 +21,8 @@ from ...tools.findings import Finding, TriageError, json_ready
 from ...tools.logs.detectors.detector import RL_METRICS
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
-from ..evidence import Look, look, path_of
+from ..evidence import Look, look
+from ..paths import path_of
 from ..ranking import SERIOUS, SHOWN
 from .absence import observe_absence, observe_sign
 from .flattered import FLATTERED

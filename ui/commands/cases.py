@@ -91,7 +91,7 @@ def show(
 @app.command()
 def patch(id: Annotated[str, ID], home: Annotated[Path | None, HOME_OPTION] = None) -> None:
     """Print the last answer's patch as the file needs it, made again from the run: nothing in it is hidden."""
-    from ...agent.evidence import gather
+    from ...agent.paths import gather
     from ...agent.propose import real_patch
     from ...tools.config.combine import read_settings
 
