@@ -174,7 +174,7 @@ def look(
         settings, setting_checks = read_settings(run)
         read, broken = _read(run, settings)
         whole, opened = run, read_open(run)
-        read = _together(read, opened.series if opened else ())
+        read = every = _together(read, opened.series if opened else ())
         run, others, beside = _chosen(run, read, choose or named_or_worst(""))
         if run.artifacts != whole.artifacts:
             settings, setting_checks = read_settings(run)
@@ -192,6 +192,7 @@ def look(
         if beside:
             reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
         reports.append(_try("restarts", lambda: _since(run, read.table)))
+        reports.append(_try("again", lambda: _again(whole, every.table)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
@@ -306,6 +307,12 @@ def _since(run: Run, table: SeriesTable) -> Report:
     from ..tools.relate.earlier.attempts import since_restart
 
     return since_restart(run, table)
+
+
+def _again(run: Run, table: SeriesTable) -> Report:
+    from ..tools.relate.earlier.again import trained_again
+
+    return trained_again(run, table)
 
 
 def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...], tuple[Training, ...]]:

@@ -91,7 +91,7 @@ def check_earlier(run: Run) -> Report:
     return Report("data", (found,) if found else (), (Check(CHECK, "found" if found else "clear"),))
 
 
-def _amounts(artifact: Artifact, *patterns: re.Pattern[str]) -> Iterator[tuple[int, Amount]]:
+def amounts(artifact: Artifact, *patterns: re.Pattern[str]) -> Iterator[tuple[int, Amount]]:
     """(which pattern, count) of the first lines of a file."""
     with suppress(TriageError, OSError):
         start = head(artifact.path, START).decode("utf-8", "replace")
@@ -108,7 +108,7 @@ def _versions(run: Run) -> Iterator[tuple[str, Amount]]:
         if artifact.path.is_dir() or artifact.path.stat().st_size > BYTES:
             continue
         own = ""
-        for _, rows in _amounts(artifact, ROWS):
+        for _, rows in amounts(artifact, ROWS):
             own = own or _said(artifact) or _version(artifact.name)
             named = _version(rows.text) or own
             if named and not TRIED.search(rows.text):
@@ -132,7 +132,7 @@ def _version(text: str) -> str:
 def _reads(artifact: Artifact) -> Iterator[Read]:
     """The rows that the steps of a log make, and those that it counts."""
     found: dict[int, Amount] = {}
-    for which, amount in _amounts(artifact, ROWS, STEPS, EPOCHS, BATCH):
+    for which, amount in amounts(artifact, ROWS, STEPS, EPOCHS, BATCH):
         if which or not TRIED.search(amount.text):
             found.setdefault(which, amount)
     if {1, 2, 3} <= found.keys():
