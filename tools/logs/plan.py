@@ -17,6 +17,7 @@ PLANNED = "planned length"
 CODES = declare(
     "plan",
     ("log-ends-before-plan", PLANNED, "the log ends well before the planned number of steps or epochs"),
+    ("warmup-never-ended", PLANNED, "the learning rate still rises at the planned end of the training"),
 )
 
 FINISHED = 0.99
@@ -221,3 +222,19 @@ def unfinished(table: SeriesTable, plan: Plan, failed: bool = False) -> Finding 
         f"日志在 {at_zh} 结束，计划 {wanted:g} {unit}{_WHY[failed][1]}",
         **{"planned_steps" if numbered else "planned_epochs": wanted},
     )
+
+
+def never_peaked(plan: Plan, findings: Iterable[Finding]) -> Finding | None:
+    """The rate that still rises at the last point, where that is the planned end, and no log that is cut."""
+    rises = next((f for f in findings if f.code == "lr-still-warming"), None)
+    last = rises.evidence[0] if rises is not None else None
+    if rises is None or last is None or not plan.steps or (last.step or 0) < FINISHED * plan.steps:
+        return None
+    return Finding(
+        "warmup-never-ended", Severity.S2,
+        f"The training came to its end (step {last.step} of {plan.steps:g}) while its learning rate was still rising, "
+        f"from {rises.data['first']:.3g} to {rises.data['last']:.3g}: all of it was warm-up, the peak was never used.",
+        f"训练已到计划的终点（第 {last.step} 步，共 {plan.steps:g} 步），学习率仍在上升（{rises.data['first']:.3g} 到 "
+        f"{rises.data['last']:.3g}）：全程都在 warmup，从未用到峰值。",
+        rises.evidence, {"first": rises.data["first"], "last": rises.data["last"], "planned_steps": plan.steps},
+    )  # fmt: skip

@@ -325,7 +325,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
-    TEXTS: (("tables",), lambda r: of_texts(r.tables)),
+    TEXTS: (("tables", "cases"), lambda r: of_texts(r.tables, r.cases)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (
         ("tables", "events"),

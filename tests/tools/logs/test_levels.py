@@ -165,6 +165,21 @@ def test_a_loss_of_nothing_after_many_epochs_is_judged(tmp_path):
     assert found(tmp_path, worse) == {"train-loss-memorised": "S2"}
 
 
+@pytest.mark.parametrize(
+    ("losses", "epochs", "told"),
+    [
+        ((0.47, 0.026, 0.014, 0.011, 0.009, 0.008), 100, {"train-loss-memorised": "S2"}),
+        ((0.47, 0.026, 0.014, 0.011, 0.009, 0.008), 6, {}),  # six passes and six points are few
+        ((1.9, 1.4, 1.2, 1.1, 1.05, 1.0), 100, {}),
+        ((0.009, 0.009, 0.008, 0.008, 0.008, 0.008), 100, {}),  # low from the start
+    ],
+)
+def test_of_few_points_only_many_passes_show_rows_known_by_heart(tmp_path, losses, epochs, told):
+    n = len(losses)
+    rows_ = [{"step": 500 * (i + 1), "loss": v, "epoch": epochs * (i + 1) / n} for i, v in enumerate(losses)]
+    assert found(tmp_path, "\n".join(map(json.dumps, rows_)) + "\n") == told
+
+
 def test_a_language_model_from_scratch_cannot_know_other_text_as_well(tmp_path):
     """Whatever the epochs: text has an entropy of its own."""
     assert found(tmp_path, rows(loss=falling(0.15, start=10.7))) == {"train-loss-memorised": "S2"}

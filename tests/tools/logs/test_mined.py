@@ -146,3 +146,16 @@ def test_text_that_never_repeats_is_bounded():
 def test_a_line_of_very_many_numbers_is_passed_over(tmp_path: Path):
     lines = [" ".join(f"c{k}={i * k * 0.1:.2f}" for k in range(200)) for i in range(30)]
     assert len(read(tmp_path, lines)) <= MOST
+
+
+def test_of_more_trainings_than_are_kept_those_that_broke_are_among_them(tmp_path):
+    """Folds of one script in one log: a fold that ends early because it is no number any more is a short one."""
+    lines = []
+    for fold in range(MOST):
+        lines.append(f"Loading pretrained model for fold {fold}")
+        for epoch in range(1, 31 if fold % 7 else 13):
+            loss = "nan" if not fold % 7 and epoch > 6 else f"{LOSS[epoch - 1]:.4f}"
+            lines += [f"[Epoch {epoch}/50]", f"Train Loss: {loss}, Train Acc: 0.2{epoch:02d}"]
+    (tmp_path / "finetune.log").write_text("\n".join(lines) + "\n")
+    found = scan(discover(tmp_path)).findings
+    assert "loss-nonfinite" in {f.code for f in found}

@@ -24,7 +24,7 @@ CLASSES = range(2, 1001)
 """Numbers of classes that a classifier may have; the vocabulary of a language model is larger."""
 NEAR_LOSS, NEAR_SHARE, NEAR_START = 0.03, 0.12, 0.25
 """How near the last loss, the accuracy and the first loss are to those of guessing, as shares. Own judgement."""
-MEMORISED, PASSES = 0.05, 3.0
+MEMORISED, PASSES, MANY_PASSES = 0.05, 3.0, 10.0
 """Loss (nats) below which the training rows are known by heart, and epochs from which on that is a matter of passes."""
 FROM_SCRATCH, NO_TEXT = 6.0, 0.5
 """First loss (nats) of a language model without training, near the logarithm of its vocabulary, and a loss that no text
@@ -177,7 +177,7 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
         yield finding("accuracy-decline", S2, [(points, at), (points, -1)], en, zh, baseline=high, last=last)
 
 
-@detector("train-loss-memorised", "the training loss is next to nothing after several passes", ["loss"], 8)
+@detector("train-loss-memorised", "the training loss is next to nothing after several passes", ["loss"], 5)
 def train_loss_memorised(track: Track) -> Iterator[Finding]:
     """The loss ends below 0.05 nats (0.5 of a language model that began untrained), a twentieth of where it began,
     after at least three epochs where it did not, and no evaluation as low says that this carries over to other rows.
@@ -185,15 +185,16 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     A loss that was low from the start is masked or broken, not learned by heart. S3 where the task's own held-out score
     still improves. Own judgement.
     """
-    loss, epoch = _supervised(track, 8), track.points("epoch")
+    loss, epoch = _supervised(track, 5), track.points("epoch")
     if loss is None:
         return
     (first, last), start = head_tail(loss.values, 0.1), float(np.median(loss.values[: max(3, len(loss) // BEGUN)]))
     beside = (float(s.steps[-1]) for s in track.series if s.step_is == "epoch" and len(s))
     untrained, epochs = start > FROM_SCRATCH, max(beside, default=0.0) if epoch is None else float(max(epoch.values))
-    first = start if untrained else first
+    first = start if untrained else float(loss.values[0]) if len(loss) < 8 else first
     least = NO_TEXT if untrained else MEMORISED
-    if first <= least or not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
+    few = len(loss) < 8 and epochs < MANY_PASSES
+    if few or first <= least or not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
         return
     held_out = track.points("eval_loss")
     if held_out is not None and head_tail(held_out.values, 0.2)[1] < max(3 * last, 2 * least):

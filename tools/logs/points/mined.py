@@ -27,7 +27,7 @@ LEAST = 3
 MANY, SOME = 20, 5
 """Lines from which on a shape is no accident, and from which on it may be none."""
 MOST = 120
-"""Series of one file that are kept, the surest first."""
+"""Series of one file that are kept, the surest first, of these any with values that are no numbers."""
 BARE = 3
 """Most numbers without any name that are kept of a shape."""
 WRITTEN = 4_096
@@ -159,7 +159,7 @@ _Found = tuple[Series, _Table]
 def _best(found: list[_Found], taken: set[str]) -> Iterator[Series]:
     """Each metric by the surest and longest of its tables; in the others the number keeps its whole name."""
     owner: dict[str, tuple[_Table, str]] = {}
-    for one, table in sorted(found, key=lambda f: (-f[0].confidence, -len(f[0])))[:MOST]:
+    for one, table in sorted(found, key=lambda f: (-f[0].confidence, _whole(f[0]), -len(f[0])))[:MOST]:
         if one.metric == one.key and one.metric not in VOCABULARY:
             yield one
             continue
@@ -170,6 +170,11 @@ def _best(found: list[_Found], taken: set[str]) -> Iterator[Series]:
         names = (c.name for c in table.measures if one.key.startswith(_key(c, table)))
         name = next(names, one.key)
         yield replace(one, metric=name if name not in VOCABULARY else f"{name}?", key=name)
+
+
+def _whole(series: Series) -> bool:
+    """Whether every value is a number: of more trainings than are kept, those that broke are told first."""
+    return bool(np.isfinite(series.values).all())
 
 
 def _unsure(series: Series) -> Series:

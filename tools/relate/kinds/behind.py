@@ -108,4 +108,4 @@ def _company(
         a, b, old = (float(np.mean(c.values[rows])) for rows in (then, now, late & ~fresh))
         said += f": {a:.3g} at fresh rows before and {b:.3g} at the {now.sum()} fresh rows since, {old:.3g} at the rest"
         said_zh += f"：新鲜的行之前 {a:.3g}，之后 {now.sum()} 行仍为 {b:.3g}，其余为 {old:.3g}"
-    return said, said_zh, {"follows": plain(c.name), "rho": r}
+    return said, said_zh, {"with": plain(c.name), "rho": r}

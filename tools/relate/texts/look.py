@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import groups, loops, markers, overlap, phrases, scorers, toolcalls
+from . import groups, loops, markers, overlap, phrases, scorers, toolcalls, troubled
 
 TEXTS = "texts in tables"
 MOST_TABLES, MOST_ROWS = 200, 20_000
@@ -18,6 +18,7 @@ CODES = declare(
     ("eval-leakage", TEXTS, "texts of the evaluation stand nearly whole in a text of the training"),
     ("turn-marks-in-outputs", TEXTS, "outputs of a table hold the marks of a chat template as text"),
     ("tool-calls-left-in-text", TEXTS, "answers hold calls of tools as text, and their field for calls is empty"),
+    ("rows-carry-errors", TEXTS, "a good part of the rows of a table carries an error of the program"),
     ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
     ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
     ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
@@ -30,10 +31,13 @@ LOOKS = (
     scorers.follows_within,
     scorers.pays_for_more,
     toolcalls.left_in_text,
+    troubled.failed_rows,
 )
 
 
-def of_texts(tables: Sequence[Table]) -> list[Finding]:
-    """What the texts of a run's tables say."""
+def of_texts(tables: Sequence[Table], cases: Sequence[Table] = ()) -> list[Finding]:
+    """What the texts of a run's tables say; of the rows in files of metrics, which of them failed."""
     some = [t for t in tables[:MOST_TABLES] if len(t) <= MOST_ROWS]
-    return [*(f for t in some for look in LOOKS for f in look(t)), *overlap.overlapping(some)]
+    known = {t.file for t in some}
+    beside = (f for t in cases if t.file not in known and len(t) <= MOST_ROWS for f in troubled.failed_rows(t))
+    return [*(f for t in some for look in LOOKS for f in look(t)), *beside, *overlap.overlapping(some)]

@@ -90,7 +90,7 @@ def test_a_version_that_falls_behind_the_step(found, lag, speaks):
     assert ("counter-falls-behind" in told) is speaks
     if speaks:
         assert abs(told["counter-falls-behind"].data["at"] - 201) <= 3
-        assert told["counter-falls-behind"].data["follows"] == "ratio_off"
+        assert told["counter-falls-behind"].data["with"] == "ratio_off"
 
 
 def answers(limit, n=200):
