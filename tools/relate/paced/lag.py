@@ -261,6 +261,6 @@ def _told(
     code, severity = ("samples-too-old", Severity.S2) if reward is not None else ("samples-older", Severity.S3)
     return Finding(
         code, severity, f"{'; '.join(en)}.", f"{'；'.join(zh)}。", tuple(places),
-        {"age": high, "first": first, "metric": plain(one.shown), "follows": plain(name),
-         "beside": beside.frame.file if beside else None},
+        {"age": high, "young": first, "metric": plain(one.shown), "rises": plain(name),
+         "sibling": beside.frame.file if beside else ""},
     )  # fmt: skip

@@ -10,7 +10,7 @@ from ...findings import Finding, declare
 from ...series import SeriesTable
 from ...tables.table import Table
 from ..line import Line
-from . import lag, planned, short
+from . import lag, mixed, planned, short
 from .frames import frames_of
 
 PACED = "what ought to keep pace"
@@ -19,6 +19,7 @@ CODES = declare(
     ("samples-too-old", PACED, "samples get many updates old, clipping or the ratio's tail rises, the reward turns"),
     ("samples-older", PACED, "samples get many updates old, and clipping or the ratio's tail rises with that"),
     ("steps-off-by-batch-part", PACED, "the steps that are set would train the planned tokens times a part of the batch"),
+    ("shares-leave-plan", PACED, "a part of the data is fed as the configuration sets at first, and far less later on"),
     ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
 )
 
@@ -36,5 +37,6 @@ def paced(
         *lag.lagging(frames),
         *short.fewer(tables, stated),
         *short.summing(tables, stated),
+        *mixed.leaving_plan(frames, tables, stated),
         *planned.beyond_plan(lines, stated, claims),
     ]
