@@ -232,9 +232,9 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     tools: dict[str, Callable[[Run], Report]] = {
         "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
         "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
-        "splits": splits.check_splits, "shards": shards.check_shards, "copies": check_copies, "cached": cached.check_cached,
-        "earlier": earlier.check_earlier, "places": places.check_places, "fields": fields.check_fields,
-        "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
+        "splits": splits.check_splits, "shards": shards.check_shards, "copies": check_copies,
+        "cached": cached.check_cached, "earlier": earlier.check_earlier, "places": places.check_places,
+        "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):

@@ -28,7 +28,7 @@ LOW, LONG, VALUES = 0.05, 0.6, 10
 rates on the way down from which on it is a slope: a rate that falls by steps follows the loss. Own judgement."""
 STILL = 4.0
 """Standard errors by which a loss still falls before the floor, and no longer falls on it."""
-SLOWER = 0.1
+SLOWER = 0.03
 """Part of its fall per step before the floor up to which a loss on it has as good as stopped. Own judgement."""
 OTHERS = 0.1
 """Share of its way that a rate stays at its floor, where several runs are logged and one has a plan."""

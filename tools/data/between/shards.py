@@ -1,5 +1,5 @@
-"""The parts of an evaluation that was split over cards: lists of them in which one has nothing, or was written after the
-merged file, a merge in the log while a worker goes on, and a script that merges without waiting.
+"""The parts of an evaluation that was split over cards: lists of them in which one has nothing, or was written after
+the merged file, a merge in the log while a worker goes on, and a script that merges without waiting.
 """
 
 from __future__ import annotations
@@ -20,26 +20,40 @@ from ...run import Artifact, Run
 LISTED, LOGGED, WRITTEN = "parts of an evaluation in lists", "merging while workers go on", "scripts that merge parts"
 CODES = declare(
     "shards",
-    ("part-without-rows", LISTED, "of the numbered parts of an evaluation one has no rows, or far fewer than all others"),
+    (
+        "part-without-rows",
+        LISTED,
+        "of the numbered parts of an evaluation one has no rows, or far fewer than all others",
+    ),
     ("merged-before-part", (LISTED, LOGGED), "parts were merged before the last of them had been written"),
-    ("merges-without-waiting", WRITTEN, "a script starts workers in the background and merges without waiting for them"),
+    (
+        "merges-without-waiting",
+        WRITTEN,
+        "a script starts workers in the background and merges without waiting for them",
+    ),
 )
 FILES, BYTES, LINES = 80, 4 << 20, 60_000
 ROWS = bounded(r"\.(?:jsonl?|csv|tsv|txt|parquet|arrow|pkl|pt|out|ndjson)(?:\.gz)?$")
 COUNTED = bounded(
     r"^\s{0,20}(\d{1,9})\s{1,8}(\S{3,200})\s*$"
-    r"|^\s{0,8}[-*|]?\s{0,4}`?([\w./-]{3,200})`?\s{0,8}[:=|,\t ]\s{0,8}(\d{1,9})\s?(?:lines|rows|records|items|answers|行|条|题)?\s?\|?\s*$"
+    r"|^\s{0,8}[-*|]?\s{0,4}`?([\w./-]{3,200})`?\s{0,8}[:=|,\t ]\s{0,8}(\d{1,9})\s?(?:lines|rows|records|items"
+    r"|answers|行|条|题)?\s?\|?\s*$"
 )
 SIZED = bounded(
-    r"\s(\d{1,15})\s{1,4}(?:(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d)?)\S{0,12}|([A-Z][a-z]{2}\s{1,2}\d{1,2}) (\d\d:\d\d))"
+    r"\s(\d{1,15})\s{1,4}(?:(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d)?)\S{0,12}|([A-Z][a-z]{2}\s{1,2}\d{1,2}) "
+    r"(\d\d:\d\d))"
     r"(?:\s[+-]\d{4})?\s{1,3}(\S{3,200})\s*$"
 )
 EVALUATES = bounded(
     r"(?i)(?<![a-z])(?:ans(?:wers?)?|preds?|predictions?|eval\w{0,8}|gen(?:erations?)?|outputs?|out|resp(?:onses?)?"
     r"|results?|scores?|merged?|infer\w{0,6}|bench\w{0,6}|complet\w{0,6}|hyps?)(?![a-z])|答|预测|评测|结果|合并|推理"
 )
-TRAINS = bounded(r"(?i)(?<![a-z])(?:train|corpus|pretrain|checkpoints?|ckpts?|optim\w{0,6}|model|weights)(?![a-z])|训练|语料")
-MERGED = bounded(r"(?i)(?<![a-z])(?:merged?|all|final|total|joined|combined|scores?|results?|summary|metrics|report)(?![a-z])|合并|汇总|成绩")
+TRAINS = bounded(
+    r"(?i)(?<![a-z])(?:train|corpus|pretrain|checkpoints?|ckpts?|optim\w{0,6}|model|weights)(?![a-z])|训练|语料"
+)
+MERGED = bounded(
+    r"(?i)(?<![a-z])(?:merged?|all|final|total|joined|combined|scores?|results?|summary|metrics|report)(?![a-z])|合并|汇总|成绩"
+)
 LEAST, FEW = 4, 0.5
 """Parts of one pattern at least, and share of the usual rows below which a part is short."""
 
@@ -152,7 +166,8 @@ def _bare(family: Sequence[Part], rest: Sequence[Part]) -> Finding | None:
     with_zh = f"，{whole.name} 合计只有 {whole.count:.0f}" if whole is not None else ""
     return Finding(
         "part-without-rows", Severity.S2,
-        f"Of {len(family)} parts {len(odd)} fall short ({said}), the others have about {usual:.0f} each{with_}: what was "
+        f"Of {len(family)} parts {len(odd)} fall short ({said}), the others have about {usual:.0f} each{with_}: "
+        f"what was "
         "merged is incomplete.",
         f"{len(family)} 个分片中有 {len(odd)} 个缺行（{said}），其余各约 {usual:.0f}{with_zh}：合并结果不完整。",
         (*(p.place for p in odd[:3]), next(p.place for p in family if p not in odd)),
@@ -172,7 +187,9 @@ def _early(family: Sequence[Part], rest: Sequence[Part]) -> Finding | None:
             continue
         late = [p for p in timed if p.time is not None and p.time > when]
         if late and len(late) <= len(timed) // 2:
-            return _merged_early(len(timed), [p.name for p in late], whole.name, (whole.place, *(p.place for p in late[:3])))
+            return _merged_early(
+                len(timed), [p.name for p in late], whole.name, (whole.place, *(p.place for p in late[:3]))
+            )
     return None
 
 
@@ -180,7 +197,8 @@ def _merged_early(parts: int, late: Sequence[str], whole: str, places: tuple[Evi
     said = ", ".join(late[:6])
     return Finding(
         "merged-before-part", Severity.S2,
-        f"{whole} was made before {len(late)} of {parts} parts were finished ({said}): their answers are missing from it.",
+        f"{whole} was made before {len(late)} of {parts} parts were finished ({said}): their answers are missing "
+        f"from it.",
         f"{whole} 生成时，{parts} 个部分中还有 {len(late)} 个没有完成（{said}）：它们的结果没有并入。",
         places, {"parts": parts, "late": list(late[:16])},
     )  # fmt: skip
@@ -188,7 +206,8 @@ def _merged_early(parts: int, late: Sequence[str], whole: str, places: tuple[Evi
 
 CLOCK = bounded(r"(?:(\d{4})[-/](\d\d)[-/](\d\d)[ T])?(?<!\d)(\d\d):(\d\d):(\d\d)")
 WORKER = bounded(
-    r"(?i)(?<![a-z])(card|gpu|rank|worker|w|shard|part|chunk|proc(?:ess)?|split|replica|node|cuda|device|dp)[ _:#=-]{0,2}(\d{1,3})(?!\d)"
+    r"(?i)(?<![a-z])(card|gpu|rank|worker|w|shard|part|chunk|proc(?:ess)?|split|replica|node|cuda|device|dp)[ "
+    r"_:#=-]{0,2}(\d{1,3})(?!\d)"
     r"|([卡片])\s?(\d{1,3})(?!\d)|(进程|分片|显卡|工作)\s?(\d{1,3})(?!\d)"
 )
 PROGRESS = bounded(r"(?<![\d./:-])(\d{1,8})\s?(?:/|of)\s?(\d{1,8})(?![\d./:-])")
@@ -197,10 +216,13 @@ MERGES = bounded(
     r"|combin(?:e|ed|ing)|concat\w{0,8}|scor(?:e|ed|ing)|grad(?:ed|ing))(?![a-z])|合并|汇总|汇集|收集|评分|判分"
 )
 NO_MERGE = bounded(
-    r"(?i)all.?gather|lora|adapter|checkpoint|weights?|reduce|bucket|fsdp|grad(?:ient)?s?_|garbage|metrics collector|tokenizer"
+    r"(?i)all.?gather|lora|adapter|checkpoint|weights?|reduce|bucket|fsdp|grad(?:ient)?s?_|garbage|metrics "
+    r"collector|tokenizer"
     r"|waiting|will|before|after all|kernel|权重|等待"
 )
-DONE = bounded(r"(?i)(?<![a-z])(?:wrote|written|flushed|saved|finished|done|completed|exit(?:ed)?)(?![a-z])|写完|完成|结束|落盘")
+DONE = bounded(
+    r"(?i)(?<![a-z])(?:wrote|written|flushed|saved|finished|done|completed|exit(?:ed)?)(?![a-z])|写完|完成|结束|落盘"
+)
 
 
 @dataclass(frozen=True)
@@ -265,7 +287,7 @@ def _steps(artifact: Artifact, text: Sequence[str]) -> Iterator[Step]:
         if worker is not None:
             name = "".join(g for g in worker.groups() if g).lower()
             rest = said[worker.end() :]
-            if (shares := PROGRESS.search(rest)) and 1 < int(shares[2]) and int(shares[1]) <= int(shares[2]):
+            if (shares := PROGRESS.search(rest)) and int(shares[2]) > 1 and int(shares[1]) <= int(shares[2]):
                 yield Step(day + hour, name, int(shares[1]) / int(shares[2]), place)
             elif DONE.search(rest):
                 yield Step(day + hour, name, 1.0, place)
@@ -273,8 +295,13 @@ def _steps(artifact: Artifact, text: Sequence[str]) -> Iterator[Step]:
             yield Step(day + hour, "", 0.0, place)
 
 
-BACKGROUND = bounded(r"[^&>|]&\s*(?:#.{0,200})?$|(?<![\w-])(?:nohup|srun|ssh)\s.{1,400}[^&>]&\s*$|&\s*(?:done|disown|pids?\+?=)")
-WAITS = bounded(r"^\s{0,20}(?:wait(?:\s|;|$|\|)|.{0,80}(?:;|&&|then|do)\s{0,8}wait(?:\s|;|$))|while.{1,120}(?:jobs|pgrep|kill -0|ls|wc|\[)")
+BACKGROUND = bounded(
+    r"[^&>|]&\s*(?:#.{0,200})?$|(?<![\w-])(?:nohup|srun|ssh)\s.{1,400}[^&>]&\s*$|&\s*(?:done|disown|pids?\+?=)"
+)
+WAITS = bounded(
+    r"^\s{0,20}(?:wait(?:\s|;|$|\|)|.{0,80}(?:;|&&|then|do)\s{0,8}wait(?:\s|;|$))|while.{1,120}(?:jobs|pgrep"
+    r"|kill -0|ls|wc|\[)"
+)
 SLEEPS = bounded(r"^\s{0,20}sleep\s{1,4}[\"$\w]")
 JOINS = bounded(
     r"(?i)(?<![a-z])(?:merge|gather|join|collect|aggregat\w{1,4}|combine|concat|score|grade|summar\w{1,6}|metrics?|calc|evaluate)\w{0,20}\.py"
@@ -297,11 +324,13 @@ def _scripts(artifact: Artifact, text: Sequence[str]) -> Iterator[Finding]:
             said_zh = f"只有第 {slept} 行固定的 sleep" if slept else "没有任何等待"
             yield Finding(
                 "merges-without-waiting", Severity.S3,
-                f"{artifact.name}:{started} starts workers in the background and line {number} merges their parts; between "
+                f"{artifact.name}:{started} starts workers in the background and line {number} merges their "
+                f"parts; between "
                 f"them is {said}, no wait: a part that takes longer is left out.",
                 f"{artifact.name}:{started} 在后台启动各进程，第 {number} 行就合并结果；两者之间{said_zh}，没有 wait："
                 "跑得慢的部分会被漏掉。",
-                tuple(Evidence(artifact.name, n, text=text[n - 1].strip()[:160]) for n in (started, slept, number) if n),
+                tuple(Evidence(artifact.name, n, text=text[n - 1].strip()[:160])
+                      for n in (started, slept, number) if n),
                 {"started": started, "merged": number, "slept": bool(slept)},
             )  # fmt: skip
             return

@@ -37,7 +37,9 @@ SAMPLED = bounded(
     r"|engine|infer|explor|worker|collect|born|origin|source|behind_policy|(?:^|_)(?:mu|old|used)(?:_|$)"
     r"|采样|样本|生成|数据|旧|推理|轨迹|回放"
 )
-TRAINS = bounded(r"learn|train|curr|current|now|latest|(?:^|_)(?:pi|new|update|upd|u|step|iter)(?:_|$)|训练|当前|最新|学习|更新")
+TRAINS = bounded(
+    r"learn|train|curr|current|now|latest|(?:^|_)(?:pi|new|update|upd|u|step|iter)(?:_|$)|训练|当前|最新|学习|更新"
+)
 WAY = bounded(r"^(?:u|upd|upds|update|updates|step|steps|it|iter|iteration|global_step|train_step|更新|步|步数|轮)$")
 TAIL = bounded(
     r"clip|(?:^|_)cut|out_of|outside|ratio|(?:^|_)kl(?:_|$)|(?:^|_)(?:is|w|rho|iw|importance)_?(?:weights?_?)?(?:p\d{2,3}"
@@ -52,7 +54,9 @@ REWARD = bounded(
     r"|pass_?rate|solve_?rate|pass_?at_?\d)(?:_|$)|奖励|得分|分数|准确|正确|成功|通过|胜率|解出"
 )
 NO_REWARD = bounded(r"std|var|(?:^|_)(?:acceptance|len|format|max|min|baseline|adv)(?:_|$)|标准差|方差|格式")
-EXTREME = bounded(r"(?:^|_)(?:max|min|lo|low|oldest|p\d{2}|newest|hi|high|std|最大|最小|最旧)(?:_|$)|v_?(?:lo|hi)$|最大|最小|最旧")
+EXTREME = bounded(
+    r"(?:^|_)(?:max|min|lo|low|oldest|p\d{2}|newest|hi|high|std|最大|最小|最旧)(?:_|$)|v_?(?:lo|hi)$|最大|最小|最旧"
+)
 MEAN = bounded(r"mean|avg|average|p50|median|均|平均")
 COUNTED = bounded(r"(?:^|_)(?:tokens?|samples?_seen|consumed|count|n|num|total|bytes|size|len|ready)(?:_|$)|数量|总数")
 LEAST_ROWS, MOST_AGE = 30, 5000.0
@@ -245,7 +249,8 @@ def _told(
     name, low, late = tail
     en = [f"{one.name} in {one.frame.file} goes from {max(first, 0.0):.3g} to {high:.3g}: the samples are made by a "
           f"policy that is {high:.3g} updates old", f"{name} rises with it from {low:.4g} to {late:.4g}"]  # fmt: skip
-    zh = [f"{one.frame.file} 中 {one.name} 从 {max(first, 0.0):.3g} 增到 {high:.3g}：样本来自 {high:.3g} 次更新之前的策略",
+    zh = [f"{one.frame.file} 中 {one.name} 从 {max(first, 0.0):.3g} 增到 {high:.3g}：样本来自 {high:.3g} "
+          f"次更新之前的策略",
           f"{name} 随之从 {low:.4g} 升到 {late:.4g}"]  # fmt: skip
     places: list[Evidence] = [one.frame.evidence(one.shown, int(one.rows[i])) for i in (0, at)]
     places.append(one.frame.evidence(name, int(one.rows[-1])))

@@ -1,4 +1,5 @@
-"""What ought to keep pace and does not: samples behind their policy, answers short of their items, tokens beyond plan."""
+"""What ought to keep pace and does not: samples behind their policy, answers short of their items, tokens "
+"beyond plan."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ CODES = declare(
     "paced",
     ("samples-too-old", PACED, "samples get many updates old, clipping or the ratio's tail rises, the reward turns"),
     ("samples-older", PACED, "samples get many updates old, and clipping or the ratio's tail rises with that"),
-    ("steps-off-by-batch-part", PACED, "the steps that are set would train the planned tokens times a part of the batch"),
+    (
+        "steps-off-by-batch-part",
+        PACED,
+        "the steps that are set would train the planned tokens times a part of the batch",
+    ),
     ("shares-leave-plan", PACED, "a part of the data is fed as the configuration sets at first, and far less later on"),
     ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
 )

@@ -63,7 +63,9 @@ def _pivoted(table: Table) -> Iterator[Frame]:
             continue
         for c in table.of("measure"):
             if c.values.dtype.kind == "f":
-                yield Frame(table.file, {n: c.values[r] for n, r in zip(different, rows, strict=True)}, table.lines[rows[0]])
+                yield Frame(
+                    table.file, {n: c.values[r] for n, r in zip(different, rows, strict=True)}, table.lines[rows[0]]
+                )
 
 
 def _left(frame: Frame, names: Mapping[str, str], plan: Mapping[str, Stated]) -> Finding | None:
@@ -95,10 +97,13 @@ def _left(frame: Frame, names: Mapping[str, str], plan: Mapping[str, Stated]) ->
             continue
         return Finding(
             "shares-leave-plan", Severity.S2,
-            f"{plan[key].file}:{plan[key].line} sets {name} {plan[key].value}; in {frame.file} its share of {len(names)} parts "
-            f"is {before:.1%} as planned ({set_[i]:.1%}) up to row {at} and {after:.1%} from there on: the others take its "
+            f"{plan[key].file}:{plan[key].line} sets {name} {plan[key].value}; in {frame.file} its share of "
+            f"{len(names)} parts "
+            f"is {before:.1%} as planned ({set_[i]:.1%}) up to row {at} and {after:.1%} from there on: the "
+            f"others take its "
             "place.",
-            f"{plan[key].file}:{plan[key].line} 设 {name} 为 {plan[key].value}；{frame.file} 中它在 {len(names)} 部分里的占比在第 {at} 行"
+            f"{plan[key].file}:{plan[key].line} 设 {name} 为 {plan[key].value}；{frame.file} 中它在 {len(names)} "
+            f"部分里的占比在第 {at} 行"
             f"之前为 {before:.1%}（计划 {set_[i]:.1%}），之后只有 {after:.1%}：被其余部分顶替。",
             (Evidence(frame.file, int(frame.lines[row]) or None, metric=name, value=float(frame.columns[name][row])),
              frame.evidence(name, 0), plan[key].evidence()),

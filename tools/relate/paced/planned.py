@@ -18,13 +18,16 @@ TOKENS = bounded(
     r"(?:^|_)(?:tok|toks|token|tokens|ntok|n_tok)(?:_|$)|token\(|词元|已见|已读token|consumed_?tokens|tokens?_?seen|(?:^|_)seen_?(?:b|g)(?:_|$)"
 )
 NO_TOKENS = bounded(r"per|/|(?:^|_)(?:s|sec|gpu|rate|speed|batch|len|max|out|resp\w{0,5})(?:_|$)|每|速度|吞吐")
-UNITS = ((bounded(r"(?:^|_|\()(?:b|g|bn|billions?)(?:_|\)|$)|十亿"), 1e9), (bounded(r"(?:^|_|\()(?:m|mtok|millions?)(?:_|\)|$)"), 1e6),
+UNITS = ((bounded(r"(?:^|_|\()(?:b|g|bn|billions?)(?:_|\)|$)|十亿"), 1e9),
+         (bounded(r"(?:^|_|\()(?:m|mtok|millions?)(?:_|\)|$)"), 1e6),
          (bounded(r"(?:^|_|\()(?:t|trillions?)(?:_|\)|$)"), 1e12), (bounded(r"亿"), 1e8))  # fmt: skip
 STEPS = bounded(
     r"^(?:max|total|train|num|n|planned)_?(?:train_?)?(?:steps?|iters?|iterations|updates)$|^(?:train_)?(?:iters|updates|steps)$"
     r"|^t_?max$|总步数|训练步数"
 )
-TOTAL = bounded(r"^(?:train_?|total_?|max_?|num_?|n_?|budget_?)?tokens(?:_?(?:total|budget|planned))?$|^token_?(?:budget|total)$|总token")
+TOTAL = bounded(
+    r"^(?:train_?|total_?|max_?|num_?|n_?|budget_?)?tokens(?:_?(?:total|budget|planned))?$|^token_?(?:budget|total)$|总token"
+)
 PART = bounded(
     r"accum|(?:^|_)(?:grad_?acc|ga|acc|cards?|gpus?|world_?size|world|dp|tp|pp|cp|nodes?|n?proc\w{0,12}|devices?|per_?(?:card|gpu|device)"
     r"|micro\w{0,10}|mbs|replicas?|ranks?)(?:_|$)|累积|卡数"
@@ -61,7 +64,7 @@ def beyond_plan(lines: Sequence[Line], stated: Sequence[Stated], claims: Sequenc
 def _each(line: Line) -> float | None:
     """Tokens of a step, by a counter of them along the steps."""
     own = plain(line.key)
-    if line.axis != "step" or not TOKENS.search(own) and not TOKENS.search(line.key.lower()) or NO_TOKENS.search(own):
+    if line.axis != "step" or (not TOKENS.search(own) and not TOKENS.search(line.key.lower())) or NO_TOKENS.search(own):
         return None
     line = line.finite()
     if len(line) < LEAST_ROWS or line.x[-1] <= line.x[0] or (np.diff(line.values) <= 0).mean() > 0.05:
@@ -89,7 +92,8 @@ def _told(
         f"{setting.file}:{setting.line} sets {setting.key} {steps:,.0f}. By {line.key} in {line.file} a step is "
         f"{each:,.0f} tokens, so the {total:.4g} planned ones need {need:,.0f} steps: what is set is {said} that, and "
         f"{part.key} is {part.value} ({part.file}:{part.line}).",
-        f"{setting.file}:{setting.line} 设 {setting.key} 为 {steps:,.0f}。按 {line.file} 的 {line.key}，每步 {each:,.0f} 个 "
+        f"{setting.file}:{setting.line} 设 {setting.key} 为 {steps:,.0f}。按 {line.file} 的 {line.key}，每步 "
+        f"{each:,.0f} 个 "
         f"token，计划的 {total:.4g} 个只需 {need:,.0f} 步：设置是它的 {said_zh}，恰为 {part.key} {part.value}"
         f"（{part.file}:{part.line}）。",
         tuple(places), {"steps": steps, "needed": need, "ratio": ratio, "part": plain(part.key)},

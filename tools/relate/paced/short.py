@@ -40,14 +40,20 @@ TAKEN = bounded(
     r"remov|drop|filter|dedup|dup|skip|discard|exclud|reject|refus|timeout|timed_out|error|fail|invalid|too_long"
     r"|过滤|跳过|去重|剔除|失败|超时|拒答|超长"
 )
-CORRECT = bounded(r"^(?:n_?|num_?)?(?:correct|right|hits?|passed|pass|solved|ok|wins?)(?:_?(?:n|count))?$|正确数|答对|命中数|正确")
+CORRECT = bounded(
+    r"^(?:n_?|num_?)?(?:correct|right|hits?|passed|pass|solved|ok|wins?)(?:_?(?:n|count))?$|正确数|答对|命中数|正确"
+)
 LIMITS = bounded(r"limit|subset|max_(?:samples|items|examples)|first_n|抽样|子集|上限")
 OF_ITEMS = bounded(
     r"(?:^|_)(?:n|num|count|total|items?|questions?|prompts?|samples?|examples?|support|asked|cases|problems?|rows|lines)(?:_|$)"
     r"|题数|条数|样本|数量|总数"
 )
-SCORE = bounded(r"^(?:acc|accuracy|score|em|exact_match|pass_?rate|pass_?1|rate|mean|avg|overall|f1|result)$|准确率|得分|分数|正确率|总分")
-NAMES = bounded(r"(?i)result|eval|metric|score|bench|summary|test|out|report|ans|pred|nightly|评测|结果|成绩|得分|step|ckpt")
+SCORE = bounded(
+    r"^(?:acc|accuracy|score|em|exact_match|pass_?rate|pass_?1|rate|mean|avg|overall|f1|result)$|准确率|得分|分数|正确率|总分"
+)
+NAMES = bounded(
+    r"(?i)result|eval|metric|score|bench|summary|test|out|report|ans|pred|nightly|评测|结果|成绩|得分|step|ckpt"
+)
 LEAST, SHORT, FEWEST = 40, 0.01, 0.2
 """Items of an evaluation, share of them that is missing at least, and share that is there at least."""
 SAME = 0.006
@@ -99,13 +105,15 @@ def _records(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Reco
             yield Record(t.file, label, values, dict.fromkeys(values, int(t.lines[i]) or None))
     by_file: dict[str, list[Stated]] = {}
     for one in stated:
-        if one.how == "said" and one.number is not None and one.file not in read and NAMES.search(one.file):
-            if one.file.endswith((".json", ".yaml", ".yml", ".txt", ".toml")):
-                by_file.setdefault(one.file, []).append(one)
+        named = NAMES.search(one.file) and one.file.endswith((".json", ".yaml", ".yml", ".txt", ".toml"))
+        if named and one.how == "said" and one.number is not None and one.file not in read:
+            by_file.setdefault(one.file, []).append(one)
     for file, some in by_file.items():
         if len(some) <= MOST_ROWS:
             first = {s.key: s for s in reversed(some)}
-            yield Record(file, "", {k: s.number or 0.0 for k, s in first.items()}, {k: s.line for k, s in first.items()})
+            yield Record(
+                file, "", {k: s.number or 0.0 for k, s in first.items()}, {k: s.line for k, s in first.items()}
+            )
 
 
 def _pairs(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -117,7 +125,9 @@ def _pairs(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
         for got, have in whole.items():
             if got == due or not GOT.search(_last(got)) or NOT_GOT.search(_last(got)) or _parent(got) != _parent(due):
                 continue
-            accounted = any(v == need - have and n not in (got, due) and TAKEN.search(plain(n)) for n, v in whole.items())
+            accounted = any(
+                v == need - have and n not in (got, due) and TAKEN.search(plain(n)) for n, v in whole.items()
+            )
             accounted |= any(LIMITS.search(plain(n)) for n in numbers)
             if FEWEST * need <= have < (1 - SHORT) * need and not accounted:
                 yield got, due
@@ -147,7 +157,8 @@ def _divided(numbers: Mapping[str, float], have: float, need: float) -> tuple[st
 
 
 def _lower(record: Record, full: Record, have: float, need: float) -> bool:
-    """Whether the score of the record is as far below its sibling's as what is missing may explain, or none is given."""
+    """Whether the score of the record is as far below its sibling's as what is missing may explain, or none is "
+    "given."""
     if any(CORRECT.search(_last(n)) and v == int(v) for n, v in record.numbers.items() if v >= 1):
         return False  # what it was divided by can be told, and it was not all items
     scores = [n for n in record.numbers if SCORE.search(_last(n)) and n in full.numbers and full.numbers[n] > 0]
@@ -157,15 +168,22 @@ def _lower(record: Record, full: Record, have: float, need: float) -> bool:
 def _short(record: Record, got: str, due: str, by: tuple[str, str, float] | None, full: Record | None) -> Finding:
     have, need = record.numbers[got], record.numbers[due]
     missing = need - have
-    en = [f"{got} is {have:.0f} of {due} {need:.0f} in {record.file}: {missing:.0f} answers ({missing / need:.1%}) never "
+    en = [f"{got} is {have:.0f} of {due} {need:.0f} in {record.file}: {missing:.0f} answers "
+          f"({missing / need:.1%}) never "
           "came into the score"]  # fmt: skip
-    zh = [f"{record.file} 中 {got} 为 {have:.0f}，而 {due} 为 {need:.0f}：有 {missing:.0f} 条（{missing / need:.1%}）没有进入评分"]
+    zh = [
+        f"{record.file} 中 {got} 为 {have:.0f}，而 {due} 为 {need:.0f}：有 {missing:.0f} 条（"
+        f"{missing / need:.1%}）没有进入评分"
+    ]
     places = [record.evidence(got), record.evidence(due)]
     if by is not None:
         right, score, fair = by
-        en.append(f"{score} {record.numbers[score]:.4g} is {record.numbers[right]:.0f} / {need:.0f}, over what came it is "
+        en.append(f"{score} {record.numbers[score]:.4g} is {record.numbers[right]:.0f} / {need:.0f}, over what "
+                  f"came it is "
                   f"{fair:.4g}")  # fmt: skip
-        zh.append(f"{score} {record.numbers[score]:.4g} 是 {record.numbers[right]:.0f} / {need:.0f}，按实际条数为 {fair:.4g}")
+        zh.append(
+            f"{score} {record.numbers[score]:.4g} 是 {record.numbers[right]:.0f} / {need:.0f}，按实际条数为 {fair:.4g}"
+        )
         places += [record.evidence(score), record.evidence(right)]
     if full is not None:
         label = f" ({full.label})" if full.label else ""
@@ -218,7 +236,9 @@ def summing(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Findi
 def _counted(table: Table) -> Iterator[Counts]:
     if not 2 <= len(table) <= MOST_GROUPS:
         return
-    label = next((c for c in table.columns if c.values.dtype.kind == "O" and len(set(texts(c).tolist())) == len(table)), None)
+    label = next(
+        (c for c in table.columns if c.values.dtype.kind == "O" and len(set(texts(c).tolist())) == len(table)), None
+    )
     if label is None:
         return
     said = texts(label).tolist()
@@ -241,11 +261,13 @@ def _sums(one: Counts, full: Counts, lower: Sequence[str], stated: bool) -> Find
     also_zh = "，与题集的总数一致" if stated else ""
     return Finding(
         "answers-short-of-items", Severity.S2,
-        f"{one.name} adds up to {one.total:.0f} in {one.table.file} and to {full.total:.0f} in {full.table.file}{also}: "
+        f"{one.name} adds up to {one.total:.0f} in {one.table.file} and to {full.total:.0f} in "
+        f"{full.table.file}{also}: "
         f"{missing:.0f} answers are missing{part}, in {len(lower)} of {len(one.by)} groups.",
         f"{one.table.file} 的 {one.name} 合计 {one.total:.0f}，而 {full.table.file} 为 {full.total:.0f}{also_zh}：缺 "
         f"{missing:.0f} 条{part_zh}，涉及 {len(one.by)} 组中的 {len(lower)} 组。",
         (Evidence(one.table.file, one.lines[lower[0]] or None, metric=one.name, value=one.by[lower[0]], text=lower[0]),
-         Evidence(full.table.file, full.lines[lower[0]] or None, metric=full.name, value=full.by[lower[0]], text=lower[0])),
+         Evidence(full.table.file, full.lines[lower[0]] or None, metric=full.name, value=full.by[lower[0]],
+                  text=lower[0])),
         {"have": one.total, "need": full.total, "missing": missing, "divided": False},
     )  # fmt: skip

@@ -18,6 +18,7 @@ def tables(tmp_path, **files):
     return out
 
 
+WHOLE = {"n_items": 800, "answered": 800, "acc": 0.7}
 FULL = {"total": 1600, "predictions": 1600, "correct": 1120, "accuracy": 0.7}
 
 
@@ -29,14 +30,18 @@ def test_a_score_over_all_items_of_answers_that_are_not_all_there(tmp_path):
 
 
 def test_a_sibling_that_is_whole(tmp_path):
-    some = tables(tmp_path, a={"n_items": 800, "answered": 700, "acc": 0.61}, b={"n_items": 800, "answered": 800, "acc": 0.7})
+    some = tables(
+        tmp_path, a={"n_items": 800, "answered": 700, "acc": 0.61}, b={"n_items": 800, "answered": 800, "acc": 0.7}
+    )
     [f] = fewer(some, ())
     assert f.data["missing"] == 100
 
 
 def test_a_history_in_one_table_with_chinese_names(tmp_path):
     path = tmp_path / "历次评测.csv"
-    path.write_text("检查点,题数,实收,准确率\nck1,900,900,0.655\nck2,900,900,0.66\nck3,900,788,0.578\n", encoding="utf-8")
+    path.write_text(
+        "检查点,题数,实收,准确率\nck1,900,900,0.655\nck2,900,900,0.66\nck3,900,788,0.578\n", encoding="utf-8"
+    )
     [f] = fewer(read_tables(path, path.name), ())
     assert (f.data["have"], f.data["need"]) == (788, 900)
     assert "缺" in f.zh or "没有进入评分" in f.zh
@@ -49,8 +54,8 @@ def test_a_history_in_one_table_with_chinese_names(tmp_path):
     {"a": {"total": 1600, "parsed": 1400, "correct": 980, "accuracy": 0.6125}},  # answers that could not be read
     {"a": {"total": 1600, "predictions": 1400, "accuracy": 0.6125}},  # nothing to hold it against
     {"a": {"n": 20, "answered": 18, "correct": 9, "accuracy": 0.45}},  # too few
-    {"a": {"n_items": 800, "answered": 700, "acc": 0.72}, "b": {"n_items": 800, "answered": 800, "acc": 0.7}},  # no lower
-    {"a": {"n_items": 800, "answered": 400, "limit": 400, "acc": 0.6}, "b": {"n_items": 800, "answered": 800, "acc": 0.7}},
+    {"a": {"n_items": 800, "answered": 700, "acc": 0.72}, "b": WHOLE},  # no lower
+    {"a": {"n_items": 800, "answered": 400, "limit": 400, "acc": 0.6}, "b": WHOLE},
 ])  # fmt: skip
 def test_silent(tmp_path, some):
     assert list(fewer(tables(tmp_path, **some), ())) == []
