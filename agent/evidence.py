@@ -224,16 +224,16 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import corpora, evalrows, gathered, splits
+    from ..tools.data.between import corpora, evalrows, gathered, shards, splits
     from ..tools.operation import collectives, engines, fields, machines, places, sampling
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
         "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
         "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
-        "splits": splits.check_splits, "copies": check_copies, "cached": cached.check_cached,
-        "earlier": earlier.check_earlier, "places": places.check_places, "fields": fields.check_fields,
-        "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
+        "splits": splits.check_splits, "shards": shards.check_shards, "copies": check_copies,
+        "cached": cached.check_cached, "earlier": earlier.check_earlier, "places": places.check_places,
+        "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
         "sampling": sampling.check_sampling,
     }  # fmt: skip

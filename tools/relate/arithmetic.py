@@ -316,9 +316,22 @@ def _lengths(settings: Settings, claims: Sequence[Claim], made: dict[str, Quanti
 
 def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity]) -> Iterator[Finding]:
     """The learning rate reaches its floor long before the planned end, or the run has gone on there for long."""
-    rate = next((x.finite() for x in lines if x.name == "learning_rate" and x.axis == "step" and len(x) >= 20), None)
-    if rate is None or "constant" in str(settings.value("lr_schedule", "")).lower():
+    if "constant" in str(settings.value("lr_schedule", "")).lower():
         return
+    rates = schedule.rates(lines)
+    needed = made.get("steps_needed")
+    planned = needed.value if needed else max(_value(settings, "max_steps") or 0.0, 0.0)
+    for rate in rates:
+        other = len(rates) > 1 and (rate.x[-1] > planned * (1 + CLOSE) or schedule.held(rate) < schedule.OTHERS)
+        own = 0.0 if other else planned  # the plan may be another run's
+        if found := next(_early(settings, rate, own, needed if own else None, lines), None):
+            yield found
+            return
+
+
+def _early(
+    settings: Settings, rate: Line, planned: float, needed: Quantity | None, lines: Sequence[Line]
+) -> Iterator[Finding]:
     peak, last = float(rate.values.max()), float(rate.values[-1])
     top = int(rate.values.argmax())
     if peak <= 0 or last > 0.5 * peak:
@@ -326,8 +339,6 @@ def _floor(settings: Settings, lines: Sequence[Line], made: dict[str, Quantity])
     low = np.flatnonzero(rate.values[top:] <= max(last * FLOOR, last + 1e-6 * peak))
     at = top + int(low[0])
     held = len(rate) - at
-    needed = made.get("steps_needed")
-    planned = needed.value if needed else max(_value(settings, "max_steps") or 0.0, 0.0)
     if held < max(5, len(rate) // 50):
         return
     if not planned:

@@ -50,6 +50,7 @@ from .members.learned import unlearned
 from .members.read import families
 from .moves import Move
 from .onset import Onset
+from .paced.look import PACED, paced
 from .reported.look import REPORTED, of_reports
 from .scores import compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
@@ -332,6 +333,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
     ),
     MEDIA: (("tables",), lambda r: heard(r.tables)),
+    PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims)),
     TRIALS: (("tables",), lambda r: tried(r.tables, r.settings)),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
     LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..documents.event import Claim
 from ..findings import Evidence, Finding, Severity
+from ..patterns import bounded
 from ..series import Series
 from ..settings import Settings
-from .line import Line
+from .line import Line, plain
 
 FALLING = ("cosine", "linear", "polynomial", "decay", "wsd", "inverse")
 STAYS = ("constant", "restart", "cyclic", "min_lr", "plateau")
@@ -27,19 +28,53 @@ LOW, LONG, VALUES = 0.05, 0.6, 10
 rates on the way down from which on it is a slope: a rate that falls by steps follows the loss. Own judgement."""
 STILL = 4.0
 """Standard errors by which a loss still falls before the floor, and no longer falls on it."""
+SLOWER = 0.03
+"""Part of its fall per step before the floor up to which a loss on it has as good as stopped. Own judgement."""
+OTHERS = 0.1
+"""Share of its way that a rate stays at its floor, where several runs are logged and one has a plan."""
+
+
+RATE = bounded(r"^(?:lr|lrs?_\w{1,20}|\w{1,20}_lr|rate|eta|learning_?rate|step_?size|学习率\w{0,6})$")
+LOSS = bounded(r"^(?:train\w{0,4}_)?(?:loss|lm|lm_loss|nll|ce|xent|cross_entropy|损失|训练损失)$")
+MOST_RATE = 0.1
+"""What a learning rate is at most, where its name alone may be of anything."""
+
+
+def rates(lines: Sequence[Line]) -> list[Line]:
+    """The learning rates that files log by step, one a file."""
+    by_file: dict[str, Line] = {}
+    for known in (True, False):
+        for x in lines:
+            named = x.name == "learning_rate" if known else RATE.search(plain(x.key))
+            if named and x.axis == "step" and len(x) >= LEAST and x.file not in by_file:
+                line = x.finite()
+                if len(line) >= LEAST and (known or 0 <= line.values.min() < line.values.max() <= MOST_RATE):
+                    by_file[x.file] = line
+    return [*by_file.values()]
+
+
+def held(rate: Line) -> float:
+    """Share of the way at whose end the rate stays as it is."""
+    moves = np.flatnonzero(np.abs(rate.values - rate.values[-1]) > 1e-5 * abs(rate.values[-1]))
+    return 1.0 - float(rate.x[moves[-1] if len(moves) else 0]) / float(rate.x[-1] or 1.0)
 
 
 def lingering(rate: Line, at: int, lines: Sequence[Line]) -> Iterator[Finding]:
     """Without a plan: most of what is logged was trained at the floor, and the loss stands still since it began."""
     top = int(rate.values.argmax())
     peak, last, begun, end = float(rate.values[top]), float(rate.values[-1]), float(rate.x[at]), float(rate.x[-1])
-    loss = next((x.finite() for x in lines if x.name == "loss" and x.file == rate.file and not x.group), None)
+    beside = [x.finite() for x in lines if x.file == rate.file and not x.group]
+    loss = next((x for x in beside if x.name == "loss"), None)
+    loss = loss or next((x for x in beside if LOSS.search(plain(x.key)) and (x.values > 0).all()), None)
     slope = len(np.unique(rate.values[top : at + 1])) >= VALUES
     if loss is None or not slope or last > LOW * peak or begun > LONG * end:
         return
     before = loss.values[(loss.x >= begun / 2) & (loss.x < begun)]
     since = loss.values[loss.x >= begun]
-    if min(len(before), len(since)) < LEAST or _fell(before) < STILL or _fell(since) >= STILL:
+    if min(len(before), len(since)) < LEAST or _fell(before) < STILL:
+        return
+    slow = _slope(since) / len(since) <= SLOWER * _slope(before) / len(before)
+    if _fell(since) >= STILL and not slow:
         return
     half = len(since) // 2
     levels = [float(np.median(part)) for part in (since[:half], since[half:])]
@@ -56,6 +91,12 @@ def lingering(rate: Line, at: int, lines: Sequence[Line]) -> Iterator[Finding]:
         (rate.evidence(at), rate.evidence(top), loss.evidence(len(loss) - 1)),
         {"at": begun, "planned": end, "share": begun / end, "floor": last, "peak": peak, "still": True},
     )  # fmt: skip
+
+
+def _slope(values: np.ndarray) -> float:
+    """What the second half lies below the first."""
+    half = len(values) // 2
+    return float(np.median(values[:half]) - np.median(values[half:]))
 
 
 def _fell(values: np.ndarray) -> float:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from triage.tools.documents.event import Claim
+from triage.tools.relate.arithmetic import _floor
 from triage.tools.relate.line import Line
 from triage.tools.relate.schedule import lingering, undecayed, warming
 from triage.tools.series import Series
@@ -94,3 +95,33 @@ def test_a_warm_up_that_is_longer_than_the_epochs_is_told_by_the_log():
 ])  # fmt: skip
 def test_a_warm_up_within_the_run_is_not(change, epoch):
     assert list(warming(settings(**{"warmup_steps": 20, "epochs": 3} | change), [epoch])) == []
+
+
+def curve(file, floor_at, end=2000, key="rate", loss="lm", still=True):
+    x = np.arange(10.0, end + 1, 10)
+    way = np.clip(x / floor_at, 0, 1)
+    values = 3e-6 + (3e-4 - 3e-6) * 0.5 * (1 + np.cos(np.pi * way))
+    fall = np.minimum(x, floor_at) if still else x
+    losses = 4 - 1.5 * fall / end + np.random.default_rng(2).normal(0, 0.01, len(x))
+    at = np.arange(1, len(x) + 1)
+    return [Line(key, key, file, x, values, at), Line(loss, loss, file, x, losses, at)]
+
+
+@pytest.mark.parametrize(("key", "loss"), [("rate", "lm"), ("学习率", "损失"), ("lr_group0", "nll")])
+def test_a_floor_that_is_come_to_early_in_one_of_two_curves(key, loss):
+    lines = [*curve("old.csv", 2000, key=key, loss=loss, still=False), *curve("new.csv", 600, key=key, loss=loss)]
+    [found] = _floor(settings(), lines, {})
+    assert found.code == "lr-floor-early"
+    assert {e.file for e in found.evidence} == {"new.csv"}
+
+
+@pytest.mark.parametrize("lines", [
+    curve("a.csv", 2000, still=False),
+    curve("a.csv", 600, still=False),  # the loss goes on falling at the floor
+    curve("a.csv", 1500),  # late enough
+    curve("a.csv", 600, key="drop_rate"),  # another rate
+    curve("a.csv", 600, loss="acc"),  # no loss to be seen
+    [*curve("a.csv", 2000, still=False), *curve("b.csv", 1900, still=False)],
+])  # fmt: skip
+def test_rates_that_say_nothing(lines):
+    assert list(_floor(settings(), lines, {})) == []

@@ -1,0 +1,47 @@
+"""What ought to keep pace and does not: samples behind their policy, answers short of their items, tokens "
+"beyond plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...documents.event import Claim
+from ...documents.stated import Stated
+from ...findings import Finding, declare
+from ...series import SeriesTable
+from ...tables.table import Table
+from ..line import Line
+from . import lag, mixed, planned, short
+from .frames import frames_of
+
+PACED = "what ought to keep pace"
+CODES = declare(
+    "paced",
+    ("samples-too-old", PACED, "samples get many updates old, clipping or the ratio's tail rises, the reward turns"),
+    ("samples-older", PACED, "samples get many updates old, and clipping or the ratio's tail rises with that"),
+    (
+        "steps-off-by-batch-part",
+        PACED,
+        "the steps that are set would train the planned tokens times a part of the batch",
+    ),
+    ("shares-leave-plan", PACED, "a part of the data is fed as the configuration sets at first, and far less later on"),
+    ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
+)
+
+
+def paced(
+    series: SeriesTable,
+    tables: Sequence[Table],
+    lines: Sequence[Line],
+    stated: Sequence[Stated],
+    claims: Sequence[Claim] = (),
+) -> list[Finding]:
+    """Everything that these relations find."""
+    frames = frames_of(series, tables)
+    return [
+        *lag.lagging(frames),
+        *short.fewer(tables, stated),
+        *short.summing(tables, stated),
+        *mixed.leaving_plan(frames, tables, stated),
+        *planned.beyond_plan(lines, stated, claims),
+    ]
