@@ -50,6 +50,7 @@ from .members.learned import unlearned
 from .members.read import families
 from .moves import Move
 from .onset import Onset
+from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
 from .scores import compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
@@ -326,6 +327,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
     TEXTS: (("tables",), lambda r: of_texts(r.tables)),
+    PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (
         ("tables", "events"),
