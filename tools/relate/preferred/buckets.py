@@ -67,7 +67,7 @@ class Bucket:
 
 def buckets(table: Table) -> Iterator[Finding]:
     """Right nearly always where the chosen answer is the longer one, below chance where it is the shorter."""
-    for some in (_rows(table), _keys(table), _items(table)):
+    for some in (_rows(table), _keys(table), _named(table), _items(table)):
         if (told := _told(table, some)) is not None:
             yield told
             return
@@ -234,6 +234,21 @@ def _keys(table: Table) -> list[Bucket]:
         if 0 <= value <= 1:
             found.setdefault(stem, Bucket(side, value, float("nan"), stem[:40], _place(table, i, column, value)))
     return [*found.values()]
+
+
+def _named(table: Table) -> list[Bucket]:
+    """Of an object whose keys are the ranges: `acc_by_len_gap: {"<-200": 0.12}`."""
+    by: dict[str, list[tuple[str, float, Column]]] = {}
+    for column in table.columns if len(table) == 1 else ():
+        stem, _, label = column.name.partition(".")
+        if column.values.dtype.kind == "f" and label and 0 <= column.values[0] <= 1:
+            by.setdefault(stem, []).append((label, float(column.values[0]), column))
+    for stem, some in by.items():
+        name = spelled(stem)
+        if RIGHT.search(name) and not NOT_RIGHT.search(name) and SIZE.search(name) and SIGNED.search(name):
+            middle = [(_middle(label), label, value, c) for label, value, c in some if not _straddles(label)]
+            return [Bucket(m, v, float("nan"), label, _place(table, 0, c, v)) for m, label, v, c in middle if m]
+    return []
 
 
 def _items(table: Table) -> list[Bucket]:

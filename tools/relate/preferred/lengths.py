@@ -67,9 +67,9 @@ def pairs(table: Table) -> Iterator[Finding]:
         f"one and in {k} of {n} ({k / n:.1%}, 95%: {low:.1%} to {high:.1%}) where it is the shorter, below chance; "
         f"{right[keep].mean():.1%} over all hides it (rank correlation of the differences {rho:.2f}, runbook: below "
         f"{FOLLOWS}).",
-        f"人选的回答更长的 {longer.sum()} 对中 {scored} 判对 {share:.1%}，更短的 {n} 对中仅 {k} 对（{k / n:.1%}，95% 区间"
-        f" {low:.1%} 到 {high:.1%}），低于随机；总体 {right[keep].mean():.1%} 掩盖了这一点（长度差与得分差的秩相关 "
-        f"{rho:.2f}，Runbook：应低于 {FOLLOWS}）。",
+        f"人选的回答更长的 {longer.sum()} 对中 {scored} 判对 {share:.1%}，更短的 {n} 对中仅 {k} 对（{k / n:.1%}，95% "
+        f"区间 {low:.1%} 到 {high:.1%}），低于随机；总体 {right[keep].mean():.1%} 掩盖了这一点（长度差与得分差的秩相关"
+        f" {rho:.2f}，Runbook：应低于 {FOLLOWS}）。",
         shown(table, np.flatnonzero(shorter & ~right)[:3].tolist(), scored),
         {"longer": share, "shorter": k / n, "rho": rho, "pairs": int(keep.sum())},
     )  # fmt: skip
@@ -230,8 +230,8 @@ def _paid(
     yield Finding(
         "score-follows-length", Severity.S1,
         f"{name} rises in {share:.0%} of {keep.sum()} answers to which only text that says nothing was added "
-        f"({times:.2g} times as long), by {off.mean():.3g} on average (standard error {error:.2g}; the scores before spread "
-        f"by {spread:.2g}).",
+        f"({times:.2g} times as long), by {off.mean():.3g} on average (standard error {error:.2g}; the scores before "
+        f"spread by {spread:.2g}).",
         f"{keep.sum()} 条只加了没有内容的文字（长度为原来的 {times:.2g} 倍）的回答中，{share:.0%} 的 {name} 上升，平均 "
         f"{off.mean():.3g}（标准误 {error:.2g}；改动前得分的离散为 {spread:.2g}）。",
         shown(table, np.flatnonzero(keep)[:3].tolist(), name),

@@ -8,6 +8,7 @@ from ...findings import Finding, declare
 from ...tables.table import Table
 from . import lengths
 from .buckets import buckets
+from .correlated import correlated
 from .picks import picked
 from .positions import positions
 
@@ -24,7 +25,7 @@ CODES = declare(
     ),
     ("picks-longer-not-better", PREFERRED, "what a scorer picks among candidates is far longer and liked no better"),
 )
-LOOKS = (*lengths.LOOKS, buckets, picked)
+LOOKS = (*lengths.LOOKS, buckets, correlated, picked)
 
 
 def preferred(tables: Sequence[Table]) -> list[Finding]:

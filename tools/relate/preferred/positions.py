@@ -32,8 +32,10 @@ AGAIN = bounded(
 )
 VERSUS = bounded(r"^(.{1,60}?)[\s_\-.]{0,3}(?:\bvs\b|_vs_|-vs-|versus|对阵|对战|against)[\s_\-.]{0,3}(.{1,60})$")
 WON = bounded(r"(?:^|_)(?:wins?|won|winrate|win_rate|preferred|picked|votes?)(?:_|$)|胜|赢|得票|判给")
-SIZED = bounded(r"^(?:n|count|total|items|pairs|num_?\w{0,12}|votes|games|题数|条数|对数|场次|总数)$")
+SIZED = bounded(r"^(?:n|count|total|items|pairs|num_?\w{0,12}|votes|games|题数|条数|对数|场次|场数|局数|次数|总数)$")
 SHOWN = bounded(r"shown|first|order|position|slot|left|top|先|左|上|位置|展示")
+STANDS = {**PLACES, "前": 0, "后": 1}
+"""Places of models, where `前` and `后` are no before and after."""
 VERDICT = bounded(r"winner|verdict|pick|prefer|choice|judg|vote|decision|better|result|裁决|判|胜|选|结论|更好|更喜欢")
 
 
@@ -207,7 +209,7 @@ def _won(column: Column, first: np.ndarray, second: np.ndarray) -> np.ndarray | 
 
 def _arranged(table: Table) -> Iterator[tuple[np.ndarray, np.ndarray, set[str]]]:
     """(who stood first, who second, columns that say so)."""
-    for _, one, two in pairs_of(table, "O", PLACES):
+    for _, one, two in pairs_of(table, "O", STANDS):
         a, b = (np.array([v.strip() for v in texts(c).tolist()], object) for c in (one, two))
         names = {*a.tolist(), *b.tolist()}
         if len(names) <= MOST_NAMES and len(names) <= len(table) / 5 and "" not in names and placed(one) is None:
@@ -239,7 +241,7 @@ def _summary(table: Table) -> Iterator[Bout]:
 
 
 def _labelled(table: Table) -> Iterator[tuple[str, str, int]]:
-    pair = next(((a, b) for _, a, b in pairs_of(table, "O", PLACES) if placed(a) is None), None)
+    pair = next(((a, b) for _, a, b in pairs_of(table, "O", STANDS) if placed(a) is None), None)
     for i in range(len(table)):
         if pair is not None:
             first, second = (str(c.values[i]).strip() for c in pair)
@@ -256,7 +258,7 @@ def _shares(table: Table, i: int) -> tuple[Column, float, float] | None:
     """(column, wins of the first place, verdicts) of one row, from two counts or shares, or from one share."""
     sized = next((float(c.values[i]) for c in table.columns
                   if c.values.dtype.kind == "f" and SIZED.search(spelled(c.name))), float("nan"))  # fmt: skip
-    for _, a, b in pairs_of(table, "f", PLACES):
+    for _, a, b in pairs_of(table, "f", STANDS):
         name = spelled(a.name)
         if SIZE.search(name) or (SCORE.search(name) and not WON.search(name)):
             continue
@@ -266,7 +268,7 @@ def _shares(table: Table, i: int) -> tuple[Column, float, float] | None:
             return (a, x / (x + y) * whole, whole) if np.isfinite(whole) else None
     for column in table.columns:
         name = spelled(column.name)
-        side = next((s for s, _ in sides_of(column.name, PLACES)), None)
+        side = next((s for s, _ in sides_of(column.name, STANDS)), None)
         if column.values.dtype.kind != "f" or side is None or not WON.search(name) or not np.isfinite(sized):
             continue
         value = float(column.values[i])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from triage.tools.relate.preferred.buckets import buckets
+from triage.tools.relate.preferred.correlated import correlated
 from triage.tools.tables.read import read_tables
 
 
@@ -85,3 +86,19 @@ def test_a_row_each_pair(tmp_path):
 )
 def test_other_tables_are_let_be(tmp_path, text):
     assert told(tmp_path, "results.csv", text) == []
+
+
+@pytest.mark.parametrize(("short", "found"), [(0.12, True), (0.68, False)])
+def test_ranges_as_the_keys_of_an_object(tmp_path, short, found):
+    text = json.dumps({"acc_by_len_gap": {"<-200": short, "-200~0": short + 0.1, "0~200": 0.85, ">200": 0.97}})
+    assert told(tmp_path, "by_len.json", text) == ["score-follows-length"] * found
+
+
+@pytest.mark.parametrize(("length", "grade", "found"), [(0.84, 0.06, True), (0.84, 0.5, False), (0.2, 0.06, False)])
+def test_reported_correlations(tmp_path, length, grade, found):
+    (tmp_path / "c.csv").write_text(
+        f"n,spearman(score; n_tokens),spearman(score; expert_grade)\n600,{length},{grade}\n"
+    )
+    assert [f.code for t in read_tables(tmp_path / "c.csv", "c.csv") for f in correlated(t)] == [
+        "score-follows-length"
+    ] * found
