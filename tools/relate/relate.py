@@ -51,6 +51,7 @@ from .members.read import families
 from .moves import Move
 from .onset import Onset
 from .paced.look import PACED, paced
+from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
 from .scores import compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
@@ -327,6 +328,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
     TEXTS: (("tables", "cases"), lambda r: of_texts(r.tables, r.cases)),
+    PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (
         ("tables", "events"),

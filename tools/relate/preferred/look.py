@@ -1,0 +1,34 @@
+"""What is preferred by its length or its place: findings of all tables, and the codes that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...findings import Finding, declare
+from ...tables.table import Table
+from . import lengths
+from .buckets import buckets
+from .correlated import correlated
+from .picks import picked
+from .positions import positions
+
+PREFERRED = "what scorers and judges prefer"
+MOST_TABLES, MOST_ROWS = 300, 50_000
+CODES = declare(
+    "preferred",
+    ("score-follows-length", PREFERRED, "a scorer is right on longer chosen answers and below chance on shorter ones"),
+    ("verdicts-follow-order", PREFERRED, "the same place wins whichever of two models stands there"),
+    (
+        "people-prefer-otherwise",
+        PREFERRED,
+        "a model that a judge prefers in one fixed order is not preferred by people",
+    ),
+    ("picks-longer-not-better", PREFERRED, "what a scorer picks among candidates is far longer and liked no better"),
+)
+LOOKS = (*lengths.LOOKS, buckets, correlated, picked)
+
+
+def preferred(tables: Sequence[Table]) -> list[Finding]:
+    """What scorers and judges of a run go by."""
+    some = [t for t in tables[:MOST_TABLES] if 0 < len(t) <= MOST_ROWS]
+    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some)]
