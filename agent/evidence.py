@@ -227,6 +227,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.data import cached, check_run_data, earlier
     from ..tools.data.between import corpora, evalrows, gathered, splits
     from ..tools.operation import collectives, engines, fields, machines, places
+    from ..tools.operation.handed import look as handed
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -235,7 +236,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "splits": splits.check_splits, "copies": check_copies, "cached": cached.check_cached,
         "earlier": earlier.check_earlier, "places": places.check_places, "fields": fields.check_fields,
         "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
-        "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
+        "engines": engines.check_engines, "handed": handed.check_handed, "machines": partial(machines.check_machines, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

@@ -20,6 +20,8 @@ from ..reading import head
 from ..run import Run
 from ..settings import Setting
 from . import rendered
+from .handed.read import texts
+from .handed.rotary import rotary
 
 CHECK = "training, export and serving against each other"
 CODES = declare(
@@ -63,7 +65,8 @@ class Places:
 def check_places(run: Run) -> Report:
     """Where what training, export and serving say of one model is not the same."""
     places = _places(run)
-    found = [*_positions(places, run), *_scaled_otherwise(places), *_templates(places, run), *_formats(places)]
+    positions = [*_positions(places, run), *_scaled_otherwise(places)] or [*rotary(texts(run))]
+    found = [*positions, *_templates(places, run), *_formats(places)]
     if not any(f.code == "template-differs-when-served" for f in found):
         found += rendered.apart(run)
     trained, own = _first(places.trained, "chat_template"), _first(places.tokenizers, "chat_template")
