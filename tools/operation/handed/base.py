@@ -16,14 +16,16 @@ from .read import Text
 
 _NAME = r"[\"']?(?:\$\{\w{1,30}:-)?([\w~.@][\w.@:+-]*(?:/[\w.@:+-]+)*/?|/[\w./@:+-]+|\$\{?\w{1,30}\}?)"
 TRAINED_ON = bounded(rf"(?i)base_model_name_or_path[\"']?\s?[:=]\s?{_NAME}")
-_BASE = (r"(?:--?)?[\"']?(?:base(?:[ _-]?model)?(?:[ _-]?(?:name(?:[ _-]or[ _-]path)?|path|dir|ckpt|weights))?|model_name_or_path"
-         r"|backbone|pretrained(?:_model)?(?:_name_or_path)?|foundation|底座(?:模型|权重|路径)?|基座(?:模型|权重|路径)?|基础模型)")  # fmt: skip
-SAYS = bounded(rf"(?i)(?<![\w./-]){_BASE}[\"']?\s?(?:[:=：]|\bfrom\b|为|是)?\s{{0,3}}(?:from\s|loaded from\s)?{_NAME}")
+_BASE = (r"(?:(?<![\w./-])(?:--?)?[\"']?(?:base(?:[ _-]?model)?(?:[ _-]?(?:name(?:[ _-]or[ _-]path)?|path|dir|ckpt|weights))?|model_name_or_path"
+         r"|backbone|pretrained(?:_model)?(?:_name_or_path)?|foundation)|(?:底座|基座|基础模型)(?:模型|权重|路径)?)")  # fmt: skip
+SAYS = bounded(rf"(?i){_BASE}[\"']?\s?(?:[:=：]|\bfrom\b|为|是)?\s{{0,3}}(?:from\s|loaded from\s)?{_NAME}")
 MODEL = bounded(rf"(?i)(?<![\w./-])(?:--)?[\"']?(?:model(?:_path|_dir|_id)?|init(?:_from)?|start(?:_from)?|src|source)[\"']?\s?[:=]\s?{_NAME}")
 INTO = bounded(
-    rf"(?i)(?<![\w./-])(?:--into|into|onto|(?:read(?:ing)?|load(?:ed|ing)?|shards?|weights|tensors|bf16|fp16|fp32)\b.{{0,60}}\bfrom|并入|合(?:并)?到"
+    rf"(?i)(?<![\w./-])(?:--into|into|onto|(?:read(?:ing)?|load(?:ed|ing)?|shards?|weights|tensors|bf16|fp16|fp32|W|dense)\b.{{0,60}}?\bfrom|并入|合(?:并)?到"
     rf"|融合(?:进|到))[\"']?\s?[=:：]?\s{{0,3}}{_NAME}"
 )
+NAMES_ITSELF = bounded(rf"[\"']_name_or_path[\"']\s?:\s?{_NAME}")
+HANDED = bounded(r"(?i)merged?|fused?|fold(?:ed)?|baked?|合并|融合")
 PRETRAINED = bounded(rf"(?i)(?:AutoModel\w{{0,30}}|model\w{{0,20}})\.from_pretrained\(\s?{_NAME}")
 ASSIGNS = bounded(r"^\s*(?:export\s|readonly\s|local\s)?([A-Za-z_]\w{0,30})\s?=\s?[\"']?(?:\$\{\w+:-)?([\w~./@:+-]+)\}?[\"']?\s*(?:#.*)?$")
 LINK = bounded(r"(?:^|\s)(\d{4}-\d\d-\d\d)?(?: \d\d:\d\d\S{0,20})? ?([\w./@+-]+) -> ([\w./@+-]+)")
@@ -33,7 +35,7 @@ NOT_NAME = bounded(r"(?i)^(?:model|models|base|dtype|from|path|name|none|null|tr
                    r"|self|\d[\d.]*[kmb]?)$")  # fmt: skip
 ADAPTER = bounded(r"(?i)adapter|lora|checkpoint-\d|ckpt-?\d|delta|merged|safetensors$|\.(?:py|sh|log|ya?ml|json)$")
 FORMATS = frozenset("hf bnb 4bit 8bit int4 int8 nf4 gptq awq fp8 fp16 bf16 fp32 unsloth dynamic model models local copy".split())
-ANY = frozenset("model models base chat instruct it hf the data hub weights release v1 v2 final latest main ckpt checkpoint".split())
+ANY = frozenset("model models base chat instruct it hf the data hub weights release v1 v2 final latest main ckpt checkpoint 对话 底座 模型 基座".split())
 GENERIC = bounded(r"(?i)^(?:base|model|hf|final|latest|snapshot\w*|weights|main|current|stable)$")
 REVISION = bounded(r"(?:^|[/@])(?=[a-f]{0,39}\d)([0-9a-f]{7,40})/?$")
 
@@ -53,6 +55,7 @@ def another_base(texts: Sequence[Text]) -> Iterator[Finding]:
     logs = [n for t in texts if t.role == "train" for n in _named(t, (SAYS, MODEL))]
     into = [n for t in texts if t.role == "merge" and not t.name.endswith("adapter_config.json")
             for n in _named(t, (SAYS, INTO, PRETRAINED, MODEL))]  # fmt: skip
+    into += [n for t in texts if t.role == "model" and HANDED.search(t.name) for n in _named(t, (NAMES_ITSELF,))]
     links = dict(_links(texts))
     before = own or logs
     if not before or not into:
@@ -117,7 +120,7 @@ def _kindred(one: str, other: str) -> bool:
     """Whether two names share a word that names a family, and are not one name."""
     if one == other or one.replace("-", "") == other.replace("-", ""):
         return False
-    mine, theirs = (set(re.findall(r"[a-z\u3400-\u9fff]{3,}", n)) - ANY for n in (one, other))
+    mine, theirs = (set(re.findall(r"[a-z]{3,}|[\u3400-\u9fff]{2,}", n)) - ANY for n in (one, other))
     return bool(mine & theirs)
 
 

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
-from .read import Text
+from .read import Text, rows
 
 PUSHES = 2
 SHORT = 0.98
 _N = r"[\"']?\s?[:=]?\s?(\d[\d,]{0,9})(?![\w.%])"
-_SENT = r"(?:offer(?:ed|s|ing)?|sent|send(?:ing|s)?|push(?:ed|es|ing)?|broadcast(?:ed)?|publish(?:ed)?|emit(?:ted)?|shipped|out|posted|streamed|total|发送|推送|发出|共)"
+_SENT = r"(?:offer(?:ed|s|ing)?|sent|send(?:ing|s)?|push(?:ed|es|ing)?|broadcast(?:ed)?|publish(?:ed)?|emit(?:ted)?|shipped|streamed|total|发送|推送|发出|共)"
 _LAND = (r"(?:land(?:ed)?|plac(?:ed|es)|load(?:ed)?|match(?:ed)?|appl(?:ied|y)|receiv(?:ed)?|accept(?:ed)?|updat(?:ed?)|copied|writ(?:ten)?|stored"
-         r"|assigned|consumed|taken|bound|set|加载|命中|写入|接收|落地|匹配|更新|生效)")  # fmt: skip
-SENT = bounded(rf"(?i)(?<![a-z_]){_SENT}(?:[ _](?:tensors?|params?|weights|names|keys|张量|参数))?{_N}")
+         r"|assigned|consumed|taken|加载|命中|写入|接收|落地|匹配|更新|生效)")  # fmt: skip
+SENT = bounded(rf"(?i)(?<![a-z]){_SENT}(?:[ _](?:tensors?|params?|weights|names|keys|张量|参数))?{_N}")
 SENT_BEHIND = bounded(rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)\s(?:were\s)?{_SENT}")
-LANDED = bounded(rf"(?i)(?<![a-z_]){_LAND}(?:[ _](?:tensors?|params?|weights|names|keys|张量|参数))?{_N}")
+LANDED = bounded(rf"(?i)(?<![a-z]){_LAND}(?:[ _](?:tensors?|params?|weights|names|keys|张量|参数))?{_N}")
 LANDED_BEHIND = bounded(rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)?\s?(?:were\s)?{_LAND}")
 OF = bounded(rf"(?i){_LAND}\D{{0,16}}?(\d[\d,]{{0,9}})\s?(?:/|of|out of|，?共)\s?(\d[\d,]{{0,9}})(?![\w.%])")
 SYNC = bounded(r"(?i)push|sync|weight|tensor|param|bridge|broadcast|offer|bucket|transfer|publish|refit|同步|推送|权重|张量|参数")
@@ -74,7 +74,7 @@ def _pushes(text: Text) -> Iterator[tuple[int, int, int]]:
     """(sent, landed, line) of each push, what lands in parts summed up."""
     open_: tuple[int, int] | None = None
     parts: list[int] = []
-    for number, line in enumerate(text.lines, 1):
+    for number, line in rows(text):
         if not SYNC.search(line) or (BYTES_OR_TIME.search(line) and "tensor" not in line.lower()):
             continue
         both = OF.search(line)

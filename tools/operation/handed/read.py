@@ -28,6 +28,9 @@ MERGES = bounded(
     r"|merge_?lora|export_dir|collapse[sd]?|flatten(?:ed)?)(?:$|[^a-z])|合并|融合|并入|折叠"
 )
 PACKS = bounded(r"(?i)(?:^|[^a-z])(?:exports?|export(?:ed|ing)|pack(?:s|ed|er|ing)?|releases?)(?:$|[^a-z])|导出|打包")
+ESCAPED = bounded(r"\\u([2-9a-f][0-9a-fA-F]{3})")
+RATE = bounded(r"(?i)(?:^|[^a-z])(?:lr|learning_?rate)[\"']?\s?[:=]\s?[\"']?\d")
+SCORED = bounded(r"(?i)[\"'][^\"']{0,40}(?:acc|f1|score|temperature|rubric|em|pass@\d)[^\"']{0,20}[\"']\s?:")
 ADAPTER = bounded(r"(?i)adapter|lora|\bdelta\b|\|d\w?\||适配器")
 SERVES = bounded(
     r"(?i)\bvllm\b|sglang|lmdeploy|llama-server|text-generation-launcher|trtllm|--hf-overrides|--max-model-len"
@@ -67,13 +70,17 @@ class Text:
             return "merge"
         if not log and (self.has(SERVES) or (SERVED.search(self.name) and not TRAINED.search(self.name))):
             return "serve"
+        if base.endswith((".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")) and self.has(RATE):
+            return "train"
         return "train" if learns >= 2 or (learns and TRAINED.search(self.name)) or TRAINED.search(base) else ""
 
     def _merges(self, base: str) -> bool:
         named = MERGES.search(base) or MERGES.search(self.name)
         some = any(MERGES.search(line[:400]) and not line.lstrip().startswith(("#", "//")) for line in self.lines[:200])
         packs = PACKS.search(self.name) and any(ADAPTER.search(line[:400]) for line in self.lines[:200])
-        return bool((named or some or packs) and base.rpartition(".")[2] not in ("md", "csv", "tsv"))
+        suffix = base.rpartition(".")[2].lower()
+        told = suffix in ("md", "csv", "tsv", "jsonl") or (suffix == "txt" and not (named or PACKS.search(self.name)))
+        return bool((named or some or packs) and not told and not (suffix == "json" and SCORED.search(self.whole)))
 
     @cached_property
     def whole(self) -> str:
@@ -97,9 +104,22 @@ def texts(run: Run) -> list[Text]:
         with suppress(TriageError, OSError):
             if path.is_file() and path.suffix.lower() not in BINARY:
                 text = head(path, BYTES).decode("utf-8", "replace")
+                if path.suffix == ".json" and "\\u" in text:
+                    text = ESCAPED.sub(lambda m: chr(int(m[1], 16)), text)
                 if "\0" not in text[:4096] and (lines := tuple(line[:WIDE] for line in text.splitlines()[:LINES])):
                     found.append(Text(name, path, lines))
     return found
+
+
+def rows(text: Text) -> Iterator[tuple[int, str]]:
+    """The lines of a file, those of a table with a header as `name=value name=value`."""
+    cut = {"csv": ",", "tsv": "\t"}.get(text.name.rpartition(".")[2].lower())
+    if cut is None:
+        yield from enumerate(text.lines, 1)
+        return
+    names = [n.strip().strip('"') for n in text.lines[0].split(cut)]
+    for number, line in enumerate(text.lines[1:], 2):
+        yield number, " ".join(f"{n}={v.strip()}" for n, v in zip(names, line.split(cut), strict=False))
 
 
 SECTION = bounded(r"^\s*\[{1,2}([\w. -]{1,60})\]{1,2}\s*$")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
-from .read import Text
+from .read import Text, rows
 
 LOADS, ASKED = 2, 3
 """Times that adapters are loaded, and requests, from which on it is no trial."""
@@ -27,10 +27,14 @@ LOADED_AS = bounded(
     r"(?i)(?:lora|adapter|适配器)[ _-]?(?:name|id|int_id)?\s?[:=：]?\s?" rf"{_QUOTED}\s(?:\S{{1,40}}\s){{0,3}}?"
     r"(?:was |is |已)?(?:load(?:ed)|updated|refreshed|registered|pushed|swapped|加载|更新)"
 )
+LOADED_IN = bounded(
+    r"(?i)(?:(?:load|add|update|register)_lora(?:_adapter)?|(?:lora|adapter)[ _](?:loaded|updated|pushed|registered|synced|added))"
+    rf"[^\n]{{0,40}}?[\"']?(?:lora_|adapter_)?name[\"']?\s?[:=]\s?{_QUOTED}"
+)
 FAILED = bounded(r"(?i)fail|error|refus|not found|unload|remov|evict|失败|卸载|移除|错误")
 SERVED = bounded(r"(?i)served[ _-]?(?:model[ _-]?)?(?:name|id)s?[\"']?[\s:=]{1,3}\[?\s?[\"']?([\w./@:-]+)")
 MODEL = bounded(r"(?i)[\"']?\bmodel(?:_path|_name)?[\"']?\s?[:=]\s?[\"']([\w./@:-]+)[\"']")
-ASKS = bounded(r"(?i)request|\breq\b|[\"']prompt|[\"']messages|max_tokens|sampling|generate|completions|rollout|请求|采样")
+ASKS = bounded(r"(?i)request|\breq\b|[\"']prompt|[\"']messages|\bprompt=|max_tokens|sampling|generate|completions|rollout|请求|采样")
 NO_ADAPTER = bounded(
     r"(?i)[\"']?(?:lora_request|lora_path|lora_name|lora_id|lora_int_id|lora|adapter(?:_name|_id|_path)?|适配器)[\"']?"
     r"\s?[:=：]\s?[\"']?(?:none|null|-|base|无|空|0(?=[\s,;}])|\[\]|\[none\]|\"\")(?=$|[\s,;.}\]\"')])"
@@ -83,7 +87,7 @@ def _short(where: Evidence) -> str:
 
 def _look(text: Text, seen: Seen) -> None:
     document = text.name.endswith((".md", ".txt", ".py"))
-    for number, line in enumerate(text.lines, 1):
+    for number, line in rows(text):
         low = line.lower()
         if "lora" not in low and "adapter" not in low and "适配器" not in line and "model" not in low and "serve" not in low:
             continue
@@ -91,7 +95,7 @@ def _look(text: Text, seen: Seen) -> None:
         if served is not None and not document:
             seen.served.setdefault(served[1], text.at(number))
         if HOLDS.search(line) and not document and not FAILED.search(line):
-            found = LOADED.search(line) or LOADED_AS.search(line)
+            found = LOADED_IN.search(line) or LOADED.search(line) or LOADED_AS.search(line)
             if found is not None and not NOT_NAME.match(found[1]):
                 seen.loads.append((found[1], text.at(number)))
                 continue
@@ -108,7 +112,7 @@ def _look(text: Text, seen: Seen) -> None:
 def _sent(text: Text, line: str) -> bool:
     """Whether a line is one request, not a setting."""
     settings = text.name.endswith((".yaml", ".yml", ".toml", ".ini", ".sh"))
-    return not settings and (line.lstrip()[:1] == "{" or bool(re.search(r"(?i)request|\breq\b|post|请求|generate", line)))
+    return not settings and (line.lstrip()[:1] == "{" or text.name.endswith((".csv", ".tsv")) or bool(re.search(r"(?i)request|\breq\b|post|请求|generate", line)))
 
 
 def _is(model: str, names: set[str]) -> bool:

@@ -15,14 +15,16 @@ KEY = r"(?<![\w.-])[\"']?{}[\"']?\s?[:=]\s?[\"']?"
 ALPHA = bounded(r"(?i)(?<![\w.-])[\"']?lora_?alpha[\"']?\s?[:=]\s?(\d[\d.]*)")
 RANK = bounded(r"(?i)(?<![\w.-])[\"']?(?:r|lora_?r(?:ank)?|rank)[\"']?\s?[:=]\s?(\d{1,5})(?![\d.])")
 ROOTED = bounded(r"(?i)[\"']?use_?rslora[\"']?\s?[:=]\s?[\"']?(true|1|yes|on)\b")
-PATTERNS = bounded(r"[\"']?(?:alpha|rank)_pattern[\"']?\s?:\s?\{\s?[\"']")
+PATTERNS = bounded(r"[\"']?(?:alpha|rank)_pattern[\"']?\s?:\s?\{\s{0,12}[\"']")
 BY = r"(?<![a-z])(?:lora_?)?alpha[\w\"'\])]{0,6}\s?/\s?(?:float\()?(?!.{0,20}sqrt)(?:[\w.\[\"']{0,24}[.\[\"'_])?(?:r|rank|lora_r|lora_rank)\b"
 DIVIDES = bounded(rf"(?i){BY}")
 ROOT = bounded(r"(?i)sqrt|\*\*\s?-?0?\.5|rslora")
 SETS = bounded(
-    r"(?i)(?<![a-z_.-])(?:lora[ _-]?|adapter[ _-]?|merge[ _-]?|delta[ _-]?)?(?:scal(?:e|ing)(?:[ _-]?factor)?|缩放(?:系数|倍数)?)"
+    r"(?i)(?<![a-z_.])(?<![a-z]-)(?:lora[ _-]?|adapter[ _-]?|merge[ _-]?|delta[ _-]?)?(?:scal(?:e|ing)(?:[ _-]?factor)?|缩放(?:系数|倍数)?|alpha\s?/\s?r(?:ank)?)"
     r"[\"']?(?:\s?[:=]{1,2}\s?|\s|为|是)(\d+(?:\.\d+)?)(?![\w.%])"
 )
+FLAG = r"(?i)--(?:lora[-_])?{}[ =](\d[\d.]*)(?!\S)"
+FLAGS = bounded(FLAG.format("alpha")), bounded(FLAG.format("r(?:ank)?"))
 NOT_SCALE = bounded(r"(?i)loss|rope|rotary|lr\b|quant|grad|softmax|image|amp\b|clip|token")
 
 
@@ -70,6 +72,10 @@ def _used(text: Text, plain: float, want: float) -> tuple[float, int, Text] | No
             if not ROOT.search(text.whole):
                 said.append((_divided(text, plain), number))
         said += [(float(m[1]), number) for m in SETS.finditer(line) if 1e-3 <= float(m[1]) <= 1e3]
+    (_, alpha), (number, rank) = (_first(text, p) for p in FLAGS)
+    if alpha is not None and rank is not None and float(rank[1]) > 0:
+        given = float(alpha[1]) / float(rank[1])
+        said += [(given, number)] if abs(given / plain - 1) > CLOSE else [(want, number)]
     apart = [s for s in said if abs(s[0] / want - 1) > CLOSE]
     one = {round(s[0], 4) for s in said}
     return (*apart[0], text) if apart and len(apart) == len(said) and len(one) == 1 else None
