@@ -236,7 +236,8 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "splits": splits.check_splits, "copies": check_copies, "cached": cached.check_cached,
         "earlier": earlier.check_earlier, "places": places.check_places, "fields": fields.check_fields,
         "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
-        "engines": engines.check_engines, "handed": handed.check_handed, "machines": partial(machines.check_machines, settings=read[0]),
+        "handed": handed.check_handed, "engines": engines.check_engines,
+        "machines": partial(machines.check_machines, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

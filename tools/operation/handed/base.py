@@ -4,6 +4,8 @@ Two names are of one model where they differ by the folder, by case, or by a wor
 have nothing in common may be one model under two names, so they are not set against each other.
 """
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 from __future__ import annotations
 
 import re
@@ -19,7 +21,9 @@ TRAINED_ON = bounded(rf"(?i)base_model_name_or_path[\"']?\s?[:=]\s?{_NAME}")
 _BASE = (r"(?:(?<![\w./-])(?:--?)?[\"']?(?:base(?:[ _-]?model)?(?:[ _-]?(?:name(?:[ _-]or[ _-]path)?|path|dir|ckpt|weights))?|model_name_or_path"
          r"|backbone|pretrained(?:_model)?(?:_name_or_path)?|foundation)|(?:底座|基座|基础模型)(?:模型|权重|路径)?)")  # fmt: skip
 SAYS = bounded(rf"(?i){_BASE}[\"']?\s?(?:[:=：]|\bfrom\b|为|是)?\s{{0,3}}(?:from\s|loaded from\s)?{_NAME}")
-MODEL = bounded(rf"(?i)(?<![\w./-])(?:--)?[\"']?(?:model(?:_path|_dir|_id)?|init(?:_from)?|start(?:_from)?|src|source)[\"']?\s?[:=]\s?{_NAME}")
+MODEL = bounded(
+    rf"(?i)(?<![\w./-])(?:--)?[\"']?(?:model(?:_path|_dir|_id)?|init(?:_from)?|start(?:_from)?|src|source)[\"']?\s?[:=]\s?{_NAME}"
+)
 INTO = bounded(
     rf"(?i)(?<![\w./-])(?:--into|into|onto|(?:read(?:ing)?|load(?:ed|ing)?|shards?|weights|tensors|bf16|fp16|fp32|W|dense)\b.{{0,60}}?\bfrom|并入|合(?:并)?到"
     rf"|融合(?:进|到))[\"']?\s?[=:：]?\s{{0,3}}{_NAME}"
@@ -27,15 +31,65 @@ INTO = bounded(
 NAMES_ITSELF = bounded(rf"[\"']_name_or_path[\"']\s?:\s?{_NAME}")
 HANDED = bounded(r"(?i)merged?|fused?|fold(?:ed)?|baked?|合并|融合")
 PRETRAINED = bounded(rf"(?i)(?:AutoModel\w{{0,30}}|model\w{{0,20}})\.from_pretrained\(\s?{_NAME}")
-ASSIGNS = bounded(r"^\s*(?:export\s|readonly\s|local\s)?([A-Za-z_]\w{0,30})\s?=\s?[\"']?(?:\$\{\w+:-)?([\w~./@:+-]+)\}?[\"']?\s*(?:#.*)?$")
+ASSIGNS = bounded(
+    r"^\s*(?:export\s|readonly\s|local\s)?([A-Za-z_]\w{0,30})\s?=\s?[\"']?(?:\$\{\w+:-)?([\w~./@:+-]+)\}?[\"']?\s*(?:#.*)?$"
+)
 LINK = bounded(r"(?:^|\s)(\d{4}-\d\d-\d\d)?(?: \d\d:\d\d\S{0,20})? ?([\w./@+-]+) -> ([\w./@+-]+)")
 NOT_BASE = bounded(r"(?i)tokeni[sz]er|template|vocab|config\.json|\bcp\b|分词|模板|\bteacher\b|reward|judge|draft")
 NOT_NAME = bounded(r"(?i)^(?:model|models|base|dtype|from|path|name|none|null|true|false|the|a|an|and|is|was|with|for|of|in|to|on"
                    r"|load\w*|read\w*|weights?|merg\w+|fus\w+|adapter\w*|lora\w*|float\d+|bfloat\d+|bf16|fp16|fp32|cpu|cuda|args|same|this|that|it"
                    r"|self|\d[\d.]*[kmb]?)$")  # fmt: skip
 ADAPTER = bounded(r"(?i)adapter|lora|checkpoint-\d|ckpt-?\d|delta|merged|safetensors$|\.(?:py|sh|log|ya?ml|json)$")
-FORMATS = frozenset("hf bnb 4bit 8bit int4 int8 nf4 gptq awq fp8 fp16 bf16 fp32 unsloth dynamic model models local copy".split())
-ANY = frozenset("model models base chat instruct it hf the data hub weights release v1 v2 final latest main ckpt checkpoint 对话 底座 模型 基座".split())
+FORMATS = frozenset(
+    [
+        "hf",
+        "bnb",
+        "4bit",
+        "8bit",
+        "int4",
+        "int8",
+        "nf4",
+        "gptq",
+        "awq",
+        "fp8",
+        "fp16",
+        "bf16",
+        "fp32",
+        "unsloth",
+        "dynamic",
+        "model",
+        "models",
+        "local",
+        "copy",
+    ]
+)
+ANY = frozenset(
+    [
+        "model",
+        "models",
+        "base",
+        "chat",
+        "instruct",
+        "it",
+        "hf",
+        "the",
+        "data",
+        "hub",
+        "weights",
+        "release",
+        "v1",
+        "v2",
+        "final",
+        "latest",
+        "main",
+        "ckpt",
+        "checkpoint",
+        "对话",
+        "底座",
+        "模型",
+        "基座",
+    ]
+)
 GENERIC = bounded(r"(?i)^(?:base|model|hf|final|latest|snapshot\w*|weights|main|current|stable)$")
 REVISION = bounded(r"(?:^|[/@])(?=[a-f]{0,39}\d)([0-9a-f]{7,40})/?$")
 
@@ -146,6 +200,9 @@ def _other(was: Named, now: Named, link: tuple[str, Evidence] | None) -> Finding
     )  # fmt: skip
 
 
+MADE = bounded(
+    r"(?i)(?:^|[^a-z])(?:wrote|writ\w+|sav(?:ed|ing)|outputs?|merged|data\w*|results?)(?:$|[^a-z])|写入|保存|数据"
+)
 HASH = bounded(r"(?i)(?<![\w/.-])(?:(\d{1,4}):)?(?:sha\d{0,3}[:=])?([0-9a-f]{6,64})(?![\w/.-])")
 LABEL = bounded(
     r"(?i)tokeni[sz]er|template|config|adapter|lora|data(?:set)?|commit|\bgit\b|vocab|\bid\b|req|uuid|trace|seed"
@@ -181,7 +238,7 @@ def _sums(text: Text) -> Iterator[tuple[int, str, str]]:
             if value.isdigit() or value.isalpha():
                 continue
             words = LABEL.findall(line[: found.start()])
-            if words and WEIGHTS.match(words[-1]):
+            if words and not MADE.search(line[: found.start()]) and WEIGHTS.match(words[-1]):
                 yield number, f"{words[-1].lower()} {found[1] or ''}".strip(), value
 
 

@@ -33,8 +33,8 @@ def check_handed(run: Run) -> Report:
         SYNC: [*lands_short(some), *named_otherwise(some)],
     }
     roles = {t.role for t in some}
-    looked = {
-        MERGE: {"merge", "train"} <= roles, ASKED: bool(found[ASKED]), SYNC: bool(found[SYNC])
-    }
-    checks = tuple(Check(name, "found" if found[name] else "clear" if looked[name] else "not-applicable") for name in found)
+    looked = {MERGE: {"merge", "train"} <= roles, ASKED: bool(found[ASKED]), SYNC: bool(found[SYNC])}
+    checks = tuple(
+        Check(name, "found" if found[name] else "clear" if looked[name] else "not-applicable") for name in found
+    )
     return Report("handed", tuple(f for part in found.values() for f in part), checks)

@@ -4,6 +4,8 @@ An engine that fuses matrices holds fewer tensors than are sent, so a smaller nu
 the engine says that it holds as many as were sent, or that names were not its own.
 """
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 from __future__ import annotations
 
 import re
@@ -21,12 +23,19 @@ _SENT = r"(?:offer(?:ed|s|ing)?|sent|send(?:ing|s)?|push(?:ed|es|ing)?|broadcast
 _LAND = (r"(?:land(?:ed)?|plac(?:ed|es)|load(?:ed)?|match(?:ed)?|appl(?:ied|y)|receiv(?:ed)?|accept(?:ed)?|updat(?:ed?)|copied|writ(?:ten)?|stored"
          r"|assigned|consumed|taken|加载|命中|写入|接收|落地|匹配|更新|生效)")  # fmt: skip
 SENT = bounded(rf"(?i)(?<![a-z]){_SENT}(?:[ _](?:tensors?|params?|weights|names|keys|张量|参数))?{_N}")
-SENT_BEHIND = bounded(rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)\s(?:were\s)?{_SENT}")
+SENT_BEHIND = bounded(
+    rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)\s(?:were\s)?{_SENT}"
+)
 LANDED = bounded(rf"(?i)(?<![a-z]){_LAND}(?:[ _](?:tensors?|params?|weights|names|keys|张量|参数))?{_N}")
-LANDED_BEHIND = bounded(rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)?\s?(?:were\s)?{_LAND}")
+LANDED_BEHIND = bounded(
+    rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)?\s?(?:were\s)?{_LAND}"
+)
 OF = bounded(rf"(?i){_LAND}\D{{0,16}}?(\d[\d,]{{0,9}})\s?(?:/|of|out of|，?共)\s?(\d[\d,]{{0,9}})(?![\w.%])")
-SYNC = bounded(r"(?i)push|sync|weight|tensor|param|bridge|broadcast|offer|bucket|transfer|publish|refit|同步|推送|权重|张量|参数")
-BYTES_OR_TIME = bounded(r"(?i)\b(?:tokens?|samples?|rows?|requests?|prompts?|rollouts?|images?|examples?|记录|样本|轨迹|条)\b")
+WORDS = ("push", "sync", "weight", "tensor", "param", "bridge", "broadcast", "offer", "bucket", "transfer", "publish",
+         "refit", "同步", "推送", "权重", "张量", "参数")  # fmt: skip
+BYTES_OR_TIME = bounded(
+    r"(?i)\b(?:tokens?|samples?|rows?|requests?|prompts?|rollouts?|images?|examples?|记录|样本|轨迹|条)\b"
+)
 HELD = bounded(
     r"(?i)(?:holds?|has|resident|own|expects?|registered|in engine|model has|共有|持有|期望).{0,24}?(\d[\d,]{1,9})\s?(?:tensors?|params?|parameters|names|weights|个?张量|个?参数)"
     r"|(\d[\d,]{1,9})\s?(?:tensors?|params?|parameters|names|weights|个?张量|个?参数)\s?(?:resident|held|in (?:the )?(?:engine|sampler|worker)|registered|expected|常驻)"
@@ -36,8 +45,10 @@ STRANGE = bounded(
     r"|unknown (?:name|param\w*|weight|key)|unexpected (?:key|name|param\w*)|skip(?:s|ped|ping)?|ignor(?:ed|ing)|drop(?:ped|ping)?|missing"
     r"|未匹配|找不到|跳过|忽略|丢弃|没有对应)[^\n]{0,60}?((?:[A-Za-z_]\w{0,40}\.){2,10}[\w.]{1,60})"
 )
-PROPER = bounded(r"(?i)frozen|tied|rotary_emb|inv_freq|lora_|optimizer|position_ids|冻结|共享")
-NAME = re.compile(r"^[\s\"',\[]{0,8}((?:[A-Za-z_]\w{0,60}\.|\d{1,4}\.){1,14}(?:weight|bias|scale|gamma|beta|qweight|weight_scale))\b")
+PROPER = bounded(r"(?i)fus(?:ed|ing)|融合|frozen|tied|rotary_emb|inv_freq|lora_|optimizer|position_ids|冻结|共享")
+NAME = re.compile(
+    r"^[\s\"',\[]{0,8}((?:[A-Za-z_]\w{0,60}\.|\d{1,4}\.){1,14}(?:weight|bias|scale|gamma|beta|qweight|weight_scale))\b"
+)
 NAMES = 12
 
 
@@ -75,7 +86,8 @@ def _pushes(text: Text) -> Iterator[tuple[int, int, int]]:
     open_: tuple[int, int] | None = None
     parts: list[int] = []
     for number, line in rows(text):
-        if not SYNC.search(line) or (BYTES_OR_TIME.search(line) and "tensor" not in line.lower()):
+        low = line.lower()
+        if not any(w in low for w in WORDS) or (BYTES_OR_TIME.search(line) and "tensor" not in low):
             continue
         both = OF.search(line)
         sent = max((*SENT.finditer(line), *SENT_BEHIND.finditer(line)), key=lambda m: _int(m[1]), default=None)
@@ -104,7 +116,10 @@ def _short(
     sent, there, times = counts
     more, more_zh, places = "", "", [where]
     if held is not None:
-        more, more_zh = f"; the engine holds {sent} ({held.file}:{held.line})", f"；引擎本身持有 {sent} 个（{held.file}:{held.line}）"
+        more, more_zh = (
+            f"; the engine holds {sent} ({held.file}:{held.line})",
+            f"；引擎本身持有 {sent} 个（{held.file}:{held.line}）",
+        )
         places.append(held)
     if strange:
         name, place = strange[0]
@@ -160,7 +175,9 @@ def _moved(only: set[str], other: set[str]) -> tuple[str, str, int] | None:
     return (*best, most) if most >= max(4, 0.5 * len(only)) else None
 
 
-def _renamed(one: tuple[Text, dict[str, int]], other: tuple[Text, dict[str, int]], moved: tuple[str, str, int]) -> Finding:
+def _renamed(
+    one: tuple[Text, dict[str, int]], other: tuple[Text, dict[str, int]], moved: tuple[str, str, int]
+) -> Finding:
     (a, mine), (b, theirs), (left, right, many) = one, other, moved
     first = min((n for n in mine if n.startswith(left + ".") and n not in theirs), key=lambda n: mine[n])
     second = min((n for n in theirs if n.startswith(right + ".") and n not in mine), key=lambda n: theirs[n])

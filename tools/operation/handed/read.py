@@ -3,6 +3,8 @@
 A role is told by the words of a file and of its name; a file of no role is not compared with any.
 """
 
+
+
 from __future__ import annotations
 
 import re
@@ -29,6 +31,7 @@ MERGES = bounded(
 )
 PACKS = bounded(r"(?i)(?:^|[^a-z])(?:exports?|export(?:ed|ing)|pack(?:s|ed|er|ing)?|releases?)(?:$|[^a-z])|导出|打包")
 ESCAPED = bounded(r"\\u([2-9a-f][0-9a-fA-F]{3})")
+EVALUATES = bounded(r"(?i)(?:^|[^a-z])(?:evals?|bench\w*|scores?|tests?|probe)(?:$|[^a-z])|评测|测试")
 RATE = bounded(r"(?i)(?:^|[^a-z])(?:lr|learning_?rate)[\"']?\s?[:=]\s?[\"']?\d")
 SCORED = bounded(r"(?i)[\"'][^\"']{0,40}(?:acc|f1|score|temperature|rubric|em|pass@\d)[^\"']{0,20}[\"']\s?:")
 ADAPTER = bounded(r"(?i)adapter|lora|\bdelta\b|\|d\w?\||适配器")
@@ -80,7 +83,12 @@ class Text:
         packs = PACKS.search(self.name) and any(ADAPTER.search(line[:400]) for line in self.lines[:200])
         suffix = base.rpartition(".")[2].lower()
         told = suffix in ("md", "csv", "tsv", "jsonl") or (suffix == "txt" and not (named or PACKS.search(self.name)))
-        return bool((named or some or packs) and not told and not (suffix == "json" and SCORED.search(self.whole)))
+        return bool(
+            (named or some or packs)
+            and not told
+            and not EVALUATES.search(base)
+            and not (suffix == "json" and SCORED.search(self.whole))
+        )
 
     @cached_property
     def whole(self) -> str:

@@ -4,6 +4,8 @@ An engine applies an adapter only to what asks for it by name. Where single requ
 for is a comparison.
 """
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 from __future__ import annotations
 
 import re
@@ -24,7 +26,8 @@ LOADED = bounded(
     rf"(?:\s?[:=：(]\s?|\s)(?:(?:named?|id|名|名称|名为)\s?[:=：]?\s?)?{_QUOTED}"
 )
 LOADED_AS = bounded(
-    r"(?i)(?:lora|adapter|适配器)[ _-]?(?:name|id|int_id)?\s?[:=：]?\s?" rf"{_QUOTED}\s(?:\S{{1,40}}\s){{0,3}}?"
+    r"(?i)(?:lora|adapter|适配器)[ _-]?(?:name|id|int_id)?\s?[:=：]?\s?"
+    rf"{_QUOTED}\s(?:\S{{1,40}}\s){{0,3}}?"
     r"(?:was |is |已)?(?:load(?:ed)|updated|refreshed|registered|pushed|swapped|加载|更新)"
 )
 LOADED_IN = bounded(
@@ -34,7 +37,9 @@ LOADED_IN = bounded(
 FAILED = bounded(r"(?i)fail|error|refus|not found|unload|remov|evict|失败|卸载|移除|错误")
 SERVED = bounded(r"(?i)served[ _-]?(?:model[ _-]?)?(?:name|id)s?[\"']?[\s:=]{1,3}\[?\s?[\"']?([\w./@:-]+)")
 MODEL = bounded(r"(?i)[\"']?\bmodel(?:_path|_name)?[\"']?\s?[:=]\s?[\"']([\w./@:-]+)[\"']")
-ASKS = bounded(r"(?i)request|\breq\b|[\"']prompt|[\"']messages|\bprompt=|max_tokens|sampling|generate|completions|rollout|请求|采样")
+ASKS = bounded(
+    r"(?i)request|\breq\b|[\"']prompt|[\"']messages|\bprompt=|max_tokens|sampling|generate|completions|rollout|请求|采样"
+)
 NO_ADAPTER = bounded(
     r"(?i)[\"']?(?:lora_request|lora_path|lora_name|lora_id|lora_int_id|lora|adapter(?:_name|_id|_path)?|适配器)[\"']?"
     r"\s?[:=：]\s?[\"']?(?:none|null|-|base|无|空|0(?=[\s,;}])|\[\]|\[none\]|\"\")(?=$|[\s,;.}\]\"')])"
@@ -62,6 +67,8 @@ class Seen:
 def unnamed(texts: Sequence[Text]) -> Iterator[Finding]:
     """Adapters are loaded, and every request that is written down goes to the base."""
     seen = Seen()
+    if not any(HOLDS.search(line) for t in texts for line in t.lines[:400]):
+        return
     for text in texts:
         _look(text, seen)
     names = {n for n, _ in seen.loads}
@@ -71,13 +78,20 @@ def unnamed(texts: Sequence[Text]) -> Iterator[Finding]:
         return
     base = [(m, e) for m, e in seen.models if _is(m, set(seen.served))]
     if len(seen.none) >= ASKED:
-        yield _told(seen, seen.none, "ask for no adapter (" + _short(seen.none[0]) + ")", f"都不带适配器（{_short(seen.none[0])}）")
+        yield _told(
+            seen,
+            seen.none,
+            "ask for no adapter (" + _short(seen.none[0]) + ")",
+            f"都不带适配器（{_short(seen.none[0])}）",
+        )
     elif len(base) >= ASKED and len(base) == len(seen.models):
         name = base[0][0]
         where = seen.served.get(name)
         held = f", the base's name ({where.file}:{where.line})" if where else ""
         held_zh = f"（底座的名字，{where.file}:{where.line}）" if where else "（底座的名字）"
-        yield _told(seen, [e for _, e in base], f"ask for the model {name!r}{held}", f"请求的模型都是 {name!r}{held_zh}")
+        yield _told(
+            seen, [e for _, e in base], f"ask for the model {name!r}{held}", f"请求的模型都是 {name!r}{held_zh}"
+        )
 
 
 def _short(where: Evidence) -> str:
@@ -89,7 +103,13 @@ def _look(text: Text, seen: Seen) -> None:
     document = text.name.endswith((".md", ".txt", ".py"))
     for number, line in rows(text):
         low = line.lower()
-        if "lora" not in low and "adapter" not in low and "适配器" not in line and "model" not in low and "serve" not in low:
+        if (
+            "lora" not in low
+            and "adapter" not in low
+            and "适配器" not in line
+            and "model" not in low
+            and "serve" not in low
+        ):
             continue
         served = SERVED.search(line)
         if served is not None and not document:
@@ -102,8 +122,15 @@ def _look(text: Text, seen: Seen) -> None:
         if document or not ASKS.search(line):
             continue
         if (none := NO_ADAPTER.search(line)) is not None and served is None:
-            seen.none.append(Evidence(text.name, number, text=line[max(0, none.start() - 60) : none.end() + 60].strip()))
-        elif served is None and WITH_ADAPTER.search(line) and text.role != "train" and not text.name.endswith((".yaml", ".toml", ".yml")):
+            seen.none.append(
+                Evidence(text.name, number, text=line[max(0, none.start() - 60) : none.end() + 60].strip())
+            )
+        elif (
+            served is None
+            and WITH_ADAPTER.search(line)
+            and text.role != "train"
+            and not text.name.endswith((".yaml", ".toml", ".yml"))
+        ):
             seen.some.append(text.at(number))
         if (to := TO_MODEL.search(line)) is not None and served is None and _sent(text, line):
             seen.models.append((to[1], text.at(number)))
@@ -112,7 +139,11 @@ def _look(text: Text, seen: Seen) -> None:
 def _sent(text: Text, line: str) -> bool:
     """Whether a line is one request, not a setting."""
     settings = text.name.endswith((".yaml", ".yml", ".toml", ".ini", ".sh"))
-    return not settings and (line.lstrip()[:1] == "{" or text.name.endswith((".csv", ".tsv")) or bool(re.search(r"(?i)request|\breq\b|post|请求|generate", line)))
+    return not settings and (
+        line.lstrip()[:1] == "{"
+        or text.name.endswith((".csv", ".tsv"))
+        or bool(re.search(r"(?i)request|\breq\b|post|请求|generate", line))
+    )
 
 
 def _is(model: str, names: set[str]) -> bool:

@@ -1,9 +1,11 @@
-"""How positions are turned in training against how the exported or served model turns them, whatever the keys are called.
+"""How positions are turned in training against how the exported or served model turns them, whatever the keys.
 
 `places` compares the keys that frameworks have; here are names of anybody's: `position.base_freq`, `[rope] base`, a
 line of a log, the override in a launch command. Only what both sides say is compared: a server that stretches
 positions which training never scaled is no fault.
 """
+
+# ruff: noqa: E501  one sentence, pattern or case on one line
 
 from __future__ import annotations
 
@@ -69,10 +71,11 @@ def rotary(texts: Sequence[Text]) -> Iterator[Finding]:
     for what in ("theta", "factor", "original"):
         before = [s for s in trained if s.what == what]
         after = [s for s in launched if s.what == what] or [s for s in exported if s.what == what]
-        if before and after and not {s.number for s in before} & {s.number for s in after}:
-            if len({s.number for s in before}) == 1 or what == "theta":
-                yield _apart(before[-1], after[0], (trained, launched or exported))
-                return
+        values = {s.number for s in before}
+        told = len(values) == 1 or (values and what == "theta")
+        if told and after and not values & {s.number for s in after}:
+            yield _apart(before[-1], after[0], (trained, launched or exported))
+            return
     if not any(s.what == "factor" for s in (*launched, *exported)):
         yield from _lost([s for s in trained if s.what in ("factor", "original")], models)
 

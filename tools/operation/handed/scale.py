@@ -1,5 +1,7 @@
 """By how much a merge multiplies an adapter's difference against what the adapter's own settings ask for."""
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 from __future__ import annotations
 
 import re
@@ -43,7 +45,7 @@ def scaled_otherwise(texts: Sequence[Text]) -> Iterator[Finding]:
 
 def _asked(text: Text) -> tuple[str, float, Evidence, float] | None:
     """The scale that one file with both alpha and rank asks for; none where single modules have their own."""
-    if text.role == "merge" and "peft_type" not in text.whole or not ALPHA.search(text.whole):
+    if (text.role == "merge" and "peft_type" not in text.whole) or not ALPHA.search(text.whole):
         return None
     alpha, rank, rooted = (_first(text, p) for p in (ALPHA, RANK, ROOTED))
     if alpha[1] is None or rank[1] is None or PATTERNS.search(text.whole) or float(rank[1][1]) <= 0:
@@ -68,9 +70,8 @@ def _used(text: Text, plain: float, want: float) -> tuple[float, int, Text] | No
     for number, line in enumerate(text.lines[:3000], 1):
         if NOT_SCALE.search(line) or line.lstrip().startswith("#"):
             continue
-        if text.name.endswith(".py") and DIVIDES.search(line):
-            if not ROOT.search(text.whole):
-                said.append((_divided(text, plain), number))
+        if text.name.endswith(".py") and DIVIDES.search(line) and not ROOT.search(text.whole):
+            said.append((_divided(text, plain), number))
         said += [(float(m[1]), number) for m in SETS.finditer(line) if 1e-3 <= float(m[1]) <= 1e3]
     (_, alpha), (number, rank) = (_first(text, p) for p in FLAGS)
     if alpha is not None and rank is not None and float(rank[1]) > 0:

@@ -1,5 +1,7 @@
 """The base an adapter was trained on against the base of its merge."""
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 import json
 
 import pytest
@@ -12,7 +14,9 @@ LOSSES = "".join(f"step {i} loss {2 - i / 100:.3f} lr 1e-4\n" for i in range(20)
 
 
 def adapter(base: str, **more) -> str:
-    return json.dumps({"base_model_name_or_path": base, "peft_type": "LORA", "r": 16, "lora_alpha": 32, **more}, indent=1)
+    return json.dumps(
+        {"base_model_name_or_path": base, "peft_type": "LORA", "r": 16, "lora_alpha": 32, **more}, indent=1
+    )
 
 
 def codes(folder, files):

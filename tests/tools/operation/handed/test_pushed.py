@@ -1,5 +1,7 @@
 """Weights that are pushed against those that land."""
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 import pytest
 from making import fill
 

@@ -1,5 +1,7 @@
 """Requests against the adapters that an engine loads."""
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 import json
 
 import pytest
@@ -24,7 +26,10 @@ SOME = ("INFO Received request cmpl-{}: params: SamplingParams(n=8), lora_reques
 
 
 def records(model: str, times=8) -> str:
-    return "".join(json.dumps({"step": i, "body": {"model": model, "prompt": f"q {i}", "max_tokens": 64}}) + "\n" for i in range(times))
+    return "".join(
+        json.dumps({"step": i, "body": {"model": model, "prompt": f"q {i}", "max_tokens": 64}}) + "\n"
+        for i in range(times)
+    )
 
 
 @pytest.mark.parametrize(

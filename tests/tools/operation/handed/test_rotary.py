@@ -1,5 +1,7 @@
 """Positions in training against those of what is exported or served."""
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 import json
 
 import pytest
@@ -12,7 +14,9 @@ LOSSES = "".join(f"it {i} lm_loss {2 - i / 100:.3f} lr 1e-4\n" for i in range(20
 
 
 def model(**more) -> str:
-    return json.dumps({"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 65536, **more}, indent=1)
+    return json.dumps(
+        {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 65536, **more}, indent=1
+    )
 
 
 def codes(folder, files):

@@ -1,5 +1,7 @@
 """The scale of a merge against the one that the adapter's settings ask for."""
 
+# ruff: noqa: E501  one sentence, pattern or case on one line
+
 import json
 
 import pytest
