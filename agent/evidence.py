@@ -226,8 +226,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
     from ..tools.data.between import corpora, evalrows, gathered, splits
-    from ..tools.operation import collectives, engines, fields, machines, places
-    from ..tools.operation.handed import look as handed
+    from ..tools.operation import collectives, engines, fields, handed, machines, places
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -235,8 +234,8 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
         "splits": splits.check_splits, "copies": check_copies, "cached": cached.check_cached,
         "earlier": earlier.check_earlier, "places": places.check_places, "fields": fields.check_fields,
-        "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
-        "handed": handed.check_handed, "engines": engines.check_engines,
+        "corpora": corpora.check_corpora, "handed": handed.check_handed,
+        "collectives": collectives.check_collectives, "engines": engines.check_engines,
         "machines": partial(machines.check_machines, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
