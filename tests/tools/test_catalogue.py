@@ -32,8 +32,8 @@ from triage.tools.logs.scan import scan
 from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.engines import check_engines
 from triage.tools.operation.fields import check_fields
-from triage.tools.operation.machines import check_machines
 from triage.tools.operation.handed import check_handed
+from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate

@@ -3,8 +3,6 @@
 A role is told by the words of a file and of its name; a file of no role is not compared with any.
 """
 
-
-
 from __future__ import annotations
 
 import re
