@@ -32,6 +32,7 @@ from triage.tools.logs.scan import scan
 from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.engines import check_engines
 from triage.tools.operation.fields import check_fields
+from triage.tools.operation.handed import check_handed
 from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
 from triage.tools.relate.earlier.attempts import since_restart
@@ -72,6 +73,7 @@ TOOLS = {
     "data.between.corpora": lambda p: [check_corpora(discover(p))],
     "operation.engines": lambda p: [check_engines(discover(p))],
     "operation.machines": lambda p: [check_machines(discover(p), Settings())],
+    "operation.handed": lambda p: [check_handed(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),

@@ -20,6 +20,8 @@ from ..reading import head
 from ..run import Run
 from ..settings import Setting
 from . import rendered
+from .handed.read import texts
+from .handed.rotary import START, rotary
 
 CHECK = "training, export and serving against each other"
 CODES = declare(
@@ -63,7 +65,8 @@ class Places:
 def check_places(run: Run) -> Report:
     """Where what training, export and serving say of one model is not the same."""
     places = _places(run)
-    found = [*_positions(places, run), *_scaled_otherwise(places), *_templates(places, run), *_formats(places)]
+    positions = [*_positions(places, run), *_scaled_otherwise(places)] or [*rotary(texts(run))]
+    found = [*positions, *_templates(places, run), *_formats(places)]
     if not any(f.code == "template-differs-when-served" for f in found):
         found += rendered.apart(run)
     trained, own = _first(places.trained, "chat_template"), _first(places.tokenizers, "chat_template")
@@ -123,10 +126,11 @@ def _scaled_otherwise(places: Places) -> Iterator[Finding]:
     """Scaling of positions that is in the exported configuration with other numbers than in training."""
     if _first(places.served, "rope_scaling_factor"):
         return  # the server overrides what was exported
-    for export in places.exported:
+    for export in [e for e in places.exported if not START.search(e.name.rpartition("/")[0])]:
         for variable in (*KEYS, "rope_theta"):
             was, now = _first(places.trained, variable), export.values.get(variable)
-            if was is None or now is None or was.value == now.value:
+            if was is None or now is None or now.value in [r.values[variable].value for r in places.trained
+                                                          if variable in r.values]:  # fmt: skip
                 continue
             reach = [_reach([_first(places.trained, v) for v in REACH]), _reach([export.values.get(v) for v in REACH])]
             far = f", which reaches {reach[1]:.0f} positions and not {reach[0]:.0f}" if all(reach) else ""

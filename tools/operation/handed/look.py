@@ -1,0 +1,40 @@
+"""What one side of a run hands to another, looked at once over all its text files."""
+
+from __future__ import annotations
+
+from ...findings import Check, Finding, Report, declare
+from ...run import Run
+from .base import another_base, another_sum
+from .pushed import lands_short, named_otherwise
+from .read import texts
+from .requests import unnamed
+from .scale import scaled_otherwise
+
+MERGE = "the base and scale of a merge against those of the training"
+ASKED, SYNC = "requests against the adapters that an engine holds", "weights pushed against weights landed"
+CODES = declare(
+    "handed",
+    ("merged-into-another-base", MERGE, "an adapter is merged into another base than the one it was trained on"),
+    ("base-changed-before-merge", MERGE, "the base's checksum at the merge is not the one that training wrote"),
+    ("merge-scaled-otherwise", MERGE, "a merge scales an adapter otherwise than its settings ask"),
+    ("adapter-never-asked-for", ASKED, "an engine loads an adapter again and again, and no request asks for it"),
+    ("push-lands-short", SYNC, "fewer tensors land in the engine than are pushed and than it holds, at every push"),
+    ("fewer-tensors-land", SYNC, "fewer tensors land than are pushed, which an engine that fuses them would also show"),
+    ("names-differ-between-sides", SYNC, "many parameters have another prefix on one side than on the other"),
+)  # fmt: skip
+
+
+def check_handed(run: Run) -> Report:
+    """Where what one side was handed is not what the other side has."""
+    some = texts(run)
+    found: dict[str, list[Finding]] = {
+        MERGE: [*another_base(some), *another_sum(some), *scaled_otherwise(some)],
+        ASKED: [*unnamed(some)],
+        SYNC: [*lands_short(some), *named_otherwise(some)],
+    }
+    roles = {t.role for t in some}
+    looked = {MERGE: {"merge", "train"} <= roles, ASKED: bool(found[ASKED]), SYNC: bool(found[SYNC])}
+    checks = tuple(
+        Check(name, "found" if found[name] else "clear" if looked[name] else "not-applicable") for name in found
+    )
+    return Report("handed", tuple(f for part in found.values() for f in part), checks)
