@@ -83,7 +83,7 @@ class Look:
     logs: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
     """What was kept of its logs: the small ones."""
     beside: Mapping[str, Account] = field(default_factory=dict)
-    """What rows were read in files that have a reader of their own."""
+    """What was read in files that have a reader of their own, or in which no table was found but quantities."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -110,7 +110,7 @@ class Look:
     @cached_property
     def coverage(self) -> tuple[Covered, ...]:
         """Every file, and what it was read as."""
-        accounts = {**self.beside, **(self.opened.accounts if self.opened else {})}
+        accounts = {**(self.opened.accounts if self.opened else {}), **self.beside}
         return coverage(self.run, self.table, self.settings, self.reports, accounts, self.elsewhere)
 
     @property
@@ -253,7 +253,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.capacity import cards
     from ..tools.relate.relate import Related, relate
     from ..tools.store.aside import aside, cases, side_by_side
-    from ..tools.store.opened import Opened, accounts_of
+    from ..tools.store.opened import Opened, accounts_of, said_in
     from .signs.ask import ask
 
     opened = seen.tables, seen.events, seen.claims
@@ -261,6 +261,8 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     tables += side_by_side(single := cases(seen.run))
     known = {*(seen.opened.accounts if seen.opened else ()), *(s.file for s in seen.table)}
     beside = accounts_of(t for t in tables if t.file not in known)
+    quantities = stated(seen.run)
+    beside |= said_in(quantities, seen.opened.accounts if seen.opened else {})
     seen = replace(seen, beside=beside, reports=(*seen.reports, Opened(accounts=beside).report))
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (
@@ -269,7 +271,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
         [*claims, *cards(seen.findings)],
         facts_in(seen.reports),
         failed,
-        stated(seen.run),
+        quantities,
         counted(seen.run, seen.logs),
         single,
     )

@@ -41,6 +41,13 @@ APART_BY = 0.01
 """Part of the level by which the ends of two curves differ, from which on they are two runs. Own judgement."""
 APART = ("group-differs", "rates-differ", "outcome-follows-column")
 """Findings that parts of a run differ: where nobody says why, no curve beside them makes it healthy."""
+WIDE = 3.0
+"""Times what the groups otherwise differ by, from which on parts of a run that need not be alike are told apart."""
+TESTS = bounded(
+    r"(?i)(?:^|[_\W])(?:(?:eval|test|bench|data)_?)?(?:sets?|benchmarks?|bench|suites?|tasks?|datasets?|subjects?|domains?"
+    r"|categor(?:y|ies))(?:[_\W]|$)|测试集|评测集|数据集|任务|科目|领域|类别"
+)
+"""What names parts of an evaluation, which are as hard as they are."""
 BEFORE = bounded(
     r"(?i)(?:^|[/_.\s-])(?:base(?:line|_?model)?|before|pre_?trained|original)(?:[/_.\s-]|$)|底座|基座|原始|(?:训练|微调)前"
 )
@@ -54,6 +61,8 @@ CLAUSE = 90
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
+GOES_ON = ("run", "checkpoint")
+"""What somebody plans to stop or to take back while it runs."""
 STANDS_STILL = "hang"
 """The symptom that a job waits and says nothing."""
 STANDING_STILL = ("loss-flat", "reward-flat")
@@ -321,7 +330,7 @@ def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
     few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
         shown = f.severity in SHOWN and (few or (f.code.startswith(SIGN) and STANDING not in f.data))
-        if shown or f.code == ENDED or (f.code in APART and not _gained(f)):
+        if shown or f.code == ENDED or (f.code in APART and not _gained(f) and not _by_nature(f)):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
 
@@ -334,6 +343,12 @@ def _gained(f: Finding) -> bool:
     return alone and shares[before[0]] == min(shares.values())
 
 
+def _by_nature(f: Finding) -> bool:
+    """Whether the parts need not be alike and differ by little, or are parts of an evaluation."""
+    by, gap = str(f.data.get("by", "")), f.data.get("gap")
+    return f.data.get("alike") is False and (TESTS.search(by) is not None or (gap is not None and gap < WIDE))
+
+
 def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
     """That the run had not come to its end, unless only something is asked that its curves decide."""
     if not of_now and any(c.name == PLANNED and c.result == "found" for c in checks):
@@ -341,8 +356,10 @@ def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
 
 
 def _of_now(asked: Question) -> bool:
-    """Whether only what the curves so far decide is asked: how a measure goes."""
-    return bool(asked.symptoms) and not any(s.kind.ends for s in asked.symptoms)
+    """Whether only what the curves so far decide is asked: how a measure goes, or whether a training that goes on is
+    to be stopped or taken back."""
+    going = any(plan.variable in GOES_ON for plan in asked.plans)
+    return (bool(asked.symptoms) or going) and not any(s.kind.ends for s in asked.symptoms)
 
 
 def _short(checks: Sequence[Check]) -> Iterator[Missing]:

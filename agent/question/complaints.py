@@ -8,7 +8,7 @@ What is asked in general ("is anything wrong?"), planned or told as a known symp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -72,7 +72,8 @@ _ODD = bounded(
 )
 """What people call odd, worse or absent: a language's words for trouble, not those of one field."""
 _GENERAL = bounded(
-    r"\b(?:any|some|no|every)(?:thing|body|one)\b.{0,30}|\bwhat(?:'?s| is| was| has| could| might| may| did| exactly)?"
+    r"^(?:and |but )?i (?:do not|don'?t) (?:\w+ )?like (?:it|this|that)|^(?:did|has|have)\b.{3,60}\?$"
+    r"|\b(?:any|some|no|every)(?:thing|body|one)\b.{0,30}|\bwhat(?:'?s| is| was| has| could| might| may| did| exactly)?"
     r"(?: be| go| gone| going| went)? (?:wrong|happened|broke\w*|bad)\b.{0,20}"
     r"|\b(?:went|go(?:es|ing)?|gone) wrong|wrong (?:here|with (?:it|this|that|them|my|the|our))\b"
     r"|\b(?:is|was|are|were|looks?|seems?) (?:it|this|that|they|these|there) (?:a |an )?(?:\w+ )?(?:bad|wrong|broken"
@@ -158,7 +159,9 @@ _BETWEEN = bounded(
     re.IGNORECASE,
 )
 """One model, run or version held against another."""
-_BACK = bounded(r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]", re.IGNORECASE)
+_BACK = bounded(
+    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|中间|最后|偶尔)", re.IGNORECASE
+)
 """A clause that speaks of what the one before it named, or names nothing."""
 _AND = re.compile(r" and |而且|并且")
 _FOREIGN = bounded(r"[\w-]{1,20}@\d+|\bwin ?-?rate|胜率|命中率|召回率?", re.IGNORECASE)
@@ -177,9 +180,18 @@ def complaints(own: str) -> Iterator[Complaint]:
     asked = " ".join(s for s in sentences(own) if not by_phrases([s], ()))  # a suspicion does not ask if all is well
     if not found and not _WHETHER.search(asked) and not next(spans(own), None):
         apart = [s for s in sentences(own)[:MOST] if _says(s)]  # beside a suspicion or a plan it is its reason
-        told = [c for s in apart for c in clauses(s) if len(_words(c)) >= LEAST_TOLD or _HAN.search(c)]
-        found = [Complaint(c, _words(c), _metrics(c)) for c in told if not _asks(c)]
+        found = [c for s in apart for c in _told(clauses(s))]
     yield from found
+
+
+def _told(parts: Sequence[str]) -> Iterator[Complaint]:
+    """The clauses of a sentence that tell something, where nothing in it is odd by its words."""
+    before: tuple[str, ...] = ()
+    for clause in parts:
+        metrics = _metrics(clause) or (before if _BACK.search(clause) else ())
+        if (len(_words(clause)) >= LEAST_TOLD or _HAN.search(clause)) and not _asks(clause):
+            yield Complaint(clause, _words(clause), metrics)
+        before = metrics
 
 
 def _odd(own: str) -> Iterator[Complaint]:

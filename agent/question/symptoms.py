@@ -62,7 +62,7 @@ KINDS: dict[str, Kind] = table(
             r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b|\b(?:blew|blows?|blown"
             r"|blowing) up\b|\b(?:perplexity|ppl).{0,20}(?:explod\w*|jump\w*|spik\w*)|(?:困惑度|ppl).{0,8}(?:涨|飙"
             r"|爆|上升)|loss.{0,12}(?:尖峰|飙|炸|爆"
-            r"|发散|跳|突然|突增|上升|往上|spike)|损失.{0,10}(?:尖峰|飙|炸|发散|跳|突增|上升)",
+            r"|发散|(?<!正负)(?<!上下)跳(?!动)|突然|突增|上升|往上|spike)|损失.{0,10}(?:尖峰|飙|炸|发散|(?<!正负)(?<!上下)跳(?!动)|突增|上升)",
             "loss-spike loss-divergence loss-level-shift loss-nonfinite loss-jump-on-resume loss-abnormal-at-start",
             "loss",
         ),

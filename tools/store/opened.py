@@ -7,6 +7,7 @@ means: detectors see known metrics (`tools.logs.attempts.joined`), `tools.relate
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..documents.event import Claim, Event
+from ..documents.stated import Stated
 from ..findings import Check, Report, TriageError
 from ..heads import holds_rows
 from ..kinds import OPEN, Kind
@@ -165,6 +167,13 @@ def accounts_of(tables: Iterable[Table]) -> dict[str, Account]:
         rows.setdefault(table.file, []).append(table)
     made = (counted(own) for own in rows.values())
     return {name: Account(rows=n, points=points) for name, (n, points) in zip(rows, made, strict=True)}
+
+
+def said_in(quantities: Iterable[Stated], accounts: Mapping[str, Account]) -> dict[str, Account]:
+    """The accounts of JSON files that hold no table, and quantities by name."""
+    lines = Counter(q.file for q in quantities if q.how == "said" and q.file.endswith(".json"))
+    empty = {name for name, account in accounts.items() if not account.read and not account.broken}
+    return {name: Account(lines=n) for name, n in lines.items() if name in empty}
 
 
 def counted(tables: Iterable[Table]) -> tuple[int, int]:
