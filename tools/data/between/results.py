@@ -173,7 +173,7 @@ def _fill(result: Result, value: Mapping[str, Any]) -> None:
     for path, leaf in leaves:
         if _scored(path, leaf):
             metric = path[-1] if QUALITY.search(path[-1]) and len(path) > 1 and not _wraps(path[-2]) else ""
-            task = path[-2] if metric else path[-1]
+            task = [*path][-2 if metric else -1]
             if len(result.scores) < TASKS:
                 result.scores.setdefault(task, {})[metric] = float(leaf)
     groups = [t for t in result.scores if any(o.startswith(f"{t}_") for o in result.scores)]
