@@ -224,7 +224,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import corpora, evalrows, gathered, shards, splits
+    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts
     from ..tools.operation import collectives, engines, fields, handed, machines, places, sampling
     from ..tools.scores import check_run_evals
 
@@ -235,7 +235,8 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "cached": cached.check_cached, "earlier": earlier.check_earlier, "places": places.check_places,
         "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
-        "sampling": sampling.check_sampling, "handed": handed.check_handed,
+        "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
+        "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

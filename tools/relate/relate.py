@@ -60,6 +60,7 @@ from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
 from .texts.look import TEXTS, of_texts
+from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
@@ -327,7 +328,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
-    TEXTS: (("tables", "cases"), lambda r: of_texts(r.tables, r.cases)),
+    TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
     JOINED: (

@@ -24,6 +24,8 @@ BLOCK = 200_000
 """Lines of one block."""
 _BARS = "|│┃║"
 _FRAMED = re.compile(rf"\s*[{_BARS}+┌┏╔╭╒├┣╠┝┡╞└┗╚╰╘].*[{_BARS}+┐┓╗╮╕┤┫╣┥┩╡┘┛╝╯╛]\s*$")
+_TOKEN = bounded(r"<\|(\w{1,40})\|>")
+"""A special token of a template, whose bars are none of a table."""
 _RULE = re.compile(r"[\s|+:│┃║├┼┤╞╪╡╘╧╛╒╤╕╭╮╰╯└┴┘┌┬┐┏┳┓┡╇┩┗┻┛━─═┝┿┥╔╦╗╠╬╣╚╩╝╂┠┨=-]*$")
 _RULED = re.compile(r"[-=─━═]{2,}")
 _TITLE = bounded(
@@ -121,11 +123,16 @@ def _of_block(block: Text) -> Iterator[Raw]:
     yield from _loose(block.title, loose)
 
 
+def _unbarred(text: str) -> str:
+    return _TOKEN.sub("<\0\\1\0>", text) if "<|" in text else text
+
+
 def _barred(text: str, above: Sequence[Line]) -> bool:
     return bool(_RULE.match(text)) or (text.count("|") == above[-1].text.count("|") > 0)
 
 
 def _markdown_like(text: str) -> bool:
+    text = _unbarred(text)
     return sum(text.count(b) for b in _BARS) > 1
 
 
@@ -137,7 +144,7 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
         if _RULE.match(line.text):
             rules.append(len(rows))
             continue
-        text = line.text.strip().replace("\\|", "\0")
+        text = _unbarred(line.text.strip().replace("\\|", "\0"))
         cells = [c.strip().strip("*`").strip().replace("\0", "|") for c in re.split(rf"[{_BARS}]", text)]
         if text[0] in _BARS:
             cells = cells[1:]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
 from ...settings import Setting, Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
@@ -29,6 +30,18 @@ RANGE = re.compile(
 )
 OPEN = re.compile(r"^\W{0,4}(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)\W{0,3}$")
 TOKENS = re.compile(r"tok|词元")
+UPPER = bounded(
+    r"(?:^|_)(?:up_?to|upper|max|le|lt|until|to|end|hi|high|bin|bucket|edge|bound)(?:_|$)|≤|<=|上限|以内|不超过"
+)
+QUANTILE = bounded(
+    r"^(?:.{0,24}[_. ])?(?:p|pct|perc|q|percentile_?|分位)?(?:0?\.)?(50|90|95|99|99[._]?9|999)(?:th|%|分位)?$"
+    r"|^(?:max|maximum|最大|最长)$"
+)
+LENGTHS = bounded(r"(?i)len|tok|词元|长度|字数")
+DOCUMENTS = bounded(r"(?i)doc|corpus|source|mix|data|text|文档|语料|来源|len|长度")
+TIMED = bounded(r"(?i)latenc|ttft|tpot|(?:^|_)ms(?:_|$)|seconds|request|prompt|serv|qps|延迟|耗时|请求")
+EIGHTH, SIXTEENTH = 8, 16
+"""Parts of the window below which 99.9 % of the documents lie, or 99 % where no more is said."""
 
 
 def ranges(cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
@@ -155,3 +168,75 @@ def plenty(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
                 {"share": share, "window": float(window.value)},
             )  # fmt: skip
             return
+
+
+def by_source(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
+    """Documents by source and upper bound, or by source and quantile, that lie far below the window of the run."""
+    window = settings.get("sequence_length")
+    if window is None or not isinstance(window.value, int | float) or window.value < LONG:
+        return
+    for table in tables:
+        if 1 <= len(table) <= 2000 and (told := _grouped(table, window) or _quantiles(table, window)) is not None:
+            yield told
+            return
+
+
+def _grouped(table: Table, window: Setting) -> Finding | None:
+    """The buckets of several sources together: each has the same upper bounds, one below the other."""
+    bound = next((c for c in table.columns if c.values.dtype.kind == "f" and means(UPPER, c.name)), None)
+    group = next((c for c in table.columns if c.values.dtype.kind == "O"), None)
+    if bound is None or group is None or TIMED.search(" ".join((table.file, *(c.name for c in table.columns)))):
+        return None
+    names = texts(group)
+    edges = [bound.values[names == name] for name in dict.fromkeys(names.tolist())]
+    if len(edges) < 2 or any(len(e) < LEAST or not (np.diff(e) > 0).all() for e in edges):
+        return None
+    tops = np.unique(bound.values)
+    at = np.searchsorted(tops, bound.values)
+    columns = [c for c in table.columns if c is bound or (c.values.dtype.kind == "f" and np.isfinite(c.values).all())]
+    whole = [replace(c, values=tops if c is bound else np.bincount(at, c.values, len(tops))) for c in columns]
+    lines = np.array([int(table.lines[np.flatnonzero(at == i)[0]]) for i in range(len(tops))], np.int64)
+    summed = replace(table, columns=tuple(whole), lines=lines)
+    if not all(means(DOCUMENTS, c.name) or means(TOKENS, c.name) or c is bound for c in columns):
+        return None
+    low = np.concatenate([[0.0], tops[:-1]])
+    found = _below(summed, (low, tops), float(window.value))
+    return _told(summed, whole[columns.index(bound)], window, found) if found is not None else None
+
+
+def _quantiles(table: Table, window: Setting) -> Finding | None:
+    """Lengths at their quantiles, a row a source: the highest that is given lies far below the window in each."""
+    size = float(window.value)  # type: ignore[arg-type]
+    cells = (str(v) for c in table.columns if c.values.dtype.kind == "O" for v in c.values[:40])
+    said = " ".join((table.file, table.part, *(c.name for c in table.columns), *cells))
+    if not LENGTHS.search(said) or not DOCUMENTS.search(said) or TIMED.search(said):
+        return None
+    found: dict[float, Column] = {}
+    for column in table.columns:
+        hit = QUANTILE.match(column.name.strip().lower()) if column.values.dtype.kind == "f" else None
+        if hit is not None:
+            digits = (hit[1] or "").replace("_", ".")
+            found[100.0 if not digits else 99.9 if digits in ("999", "99.9") else float(digits)] = column
+    if len(found) < 3 or 99.0 not in found:
+        return None
+    order = [found[q] for q in sorted(found)]
+    values = np.array([c.values for c in order])
+    if not np.isfinite(values).all() or (np.diff(values, axis=0) < 0).any() or values.min() < 1:
+        return None
+    limits = {100.0: size / 2, 99.9: size / EIGHTH, 99.0: size / SIXTEENTH}
+    level = next((q for q in (99.9, 100.0, 99.0) if q in found and float(found[q].values.max()) <= limits[q]), None)
+    if level is None or (found[99.0].values > size / EIGHTH).any():
+        return None
+    column = found[level]
+    row = int(column.values.argmax())
+    top = float(column.values[row])
+    share = min(level, 99.9) if level != 100 else 100
+    return Finding(
+        "documents-far-below-window", Severity.S1,
+        f"In all {len(table)} rows of {table.file} {share:g}% of the documents have at most {top:.0f} tokens "
+        f"(99%: {found[99.0].values.max():.0f}), the window is {size:.0f}: nothing in the data teaches the long range.",
+        f"{table.file} 的 {len(table)} 行中，{share:g}% 的文档不超过 {top:.0f} tokens"
+        f"（99%：{found[99.0].values.max():.0f}），而窗口为 {size:.0f}：数据里没有长距离可学。",
+        (Evidence(table.file, int(table.lines[row]) or None, metric=column.name, value=top), window.evidence()),
+        {"share": level / 100, "bound": top, "window": size, "far": 0.0},
+    )  # fmt: skip

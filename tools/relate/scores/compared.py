@@ -23,6 +23,8 @@ from .read import Scored, scored_rows
 CLEAR = 3.0
 """Standard errors by which two scores differ, and `AGAIN` those by which one model differs from itself."""
 AGAIN = 2.0
+UNKNOWN = 5.0
+"""Points that one model's two scores lie apart at least where no error of theirs is known. Own judgement."""
 
 
 def related(tables: Sequence[Table]) -> list[Finding]:
@@ -56,7 +58,13 @@ def _rescored(rows: list[Scored]) -> list[Finding]:
     for a, b in _alike(rows):
         same = (a.weights and a.weights == b.weights) or (not a.weights and a.model and a.model == b.model)
         apart = differing(a, b)
-        if same and apart and a.step == b.step and (z := _z(a, b)) >= AGAIN and (best is None or z > best[0]):
+        if (
+            same
+            and apart
+            and a.step == b.step
+            and (z := _z(a, b) or _far(a, b)) >= AGAIN
+            and (best is None or z > best[0])
+        ):
             best = (z, a, b)
     if best is None:
         return []
@@ -73,9 +81,9 @@ def _by_template(z: float, a: Scored, b: Scored) -> Finding | None:
     return Finding(
         "score-follows-template",
         Severity.S1,
-        f"{which} scores {high.value:.1f} asked in {y} and {low.value:.1f} asked in {x} ({z:.1f} standard errors), "
+        f"{which} scores {high.value:.1f} asked in {y} and {low.value:.1f} asked in {x}{_errors(z)[0]}, "
         "all else equal: the score goes with the chat template.",
-        f"{which} 用 {y} 模板提问得 {high.value:.1f}，用 {x} 得 {low.value:.1f}（相差 {z:.1f} 个标准误），其余相同："
+        f"{which} 用 {y} 模板提问得 {high.value:.1f}，用 {x} 得 {low.value:.1f}{_errors(z)[1]}，其余相同："
         "分数随聊天模板变化。",
         (low.evidence, high.evidence),
         {"score": a.metric, "low": low.value, "high": high.value, "z": z, "by": ["template"]},
@@ -87,6 +95,17 @@ def _z(a: Scored, b: Scored) -> float:
     error = hypot(a.error, b.error) if a.error is not None and b.error is not None else 0.0
     apart = abs(a.value - b.value)
     return apart / error if error and apart >= POINTS else 0.0
+
+
+def _far(a: Scored, b: Scored) -> float:
+    """`AGAIN` where no error is known and the scores lie far apart."""
+    known = a.error is not None and b.error is not None
+    return 0.0 if known or abs(a.value - b.value) < UNKNOWN else AGAIN
+
+
+def _errors(z: float) -> tuple[str, str]:
+    """How far apart two scores lie, where that is known."""
+    return ("", "") if z == AGAIN else (f" ({z:.1f} standard errors apart)", f"（相差 {z:.1f} 个标准误）")
 
 
 def _measured_alike(rows: Iterable[Scored], a: Scored, b: Scored) -> tuple[Scored, Scored] | None:
@@ -116,9 +135,9 @@ def _harness(z: float, a: Scored, b: Scored, alike: tuple[Scored, Scored] | None
     return Finding(
         "same-weights-scored-apart",
         Severity.S1,
-        f"The same weights ({which}) score {a.value:.1f} and {b.value:.1f} ({z:.1f} standard errors apart), measured "
+        f"The same weights ({which}) score {a.value:.1f} and {b.value:.1f}{_errors(z)[0]}, measured "
         f"differently: {said}. The measurement changed, not the model.{en}",
-        f"同一权重（{which}）得分 {a.value:.1f} 与 {b.value:.1f}（相差 {z:.1f} 个标准误），而测量方式不同：{said}。"
+        f"同一权重（{which}）得分 {a.value:.1f} 与 {b.value:.1f}{_errors(z)[1]}，而测量方式不同：{said}。"
         f"变的是评测，不是模型。{zh}",
         (a.evidence, b.evidence, *((alike[0].evidence,) if alike else ())),
         data,

@@ -23,7 +23,7 @@ SETUP = bounded(
     r"(?:^|_)(?:num_?|n_?)?(?:few_?shots?|shots?)(?:_|$)|template|(?:^|_)(?:judge|grader|evaluator)|评审|评委|裁判|模板|harness|normali[sz]"
     r"|(?:^|_)prompt_(?:style|version|format|type)"
     r"|(?:^|_)(?:task|eval|dataset|benchmark|lm_eval|library)_?version|^versions?$"
-    r"|(?:^|_)git_?(?:hash|commit)|(?:^|_)commit$"
+    r"|(?:^|_)git_?(?:hash|commit)|(?:^|_)commit$|(?:^|_)(?:lm_)?eval_?(?:kit|suite|build|image|framework)|评测版本|样例数"
     r"|(?:^|_)(?:metric_)?filter$|^(?:temperature|decoding|max_(?:gen|new)_\w*tokens|limit|backend|dtype)$"
 )
 """Columns that say how a score was measured."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import groups, loops, markers, overlap, phrases, scorers, toolcalls, troubled
+from . import groups, loops, markers, masked, overlap, phrases, scorers, tokens, toolcalls, troubled
 
 TEXTS = "texts in tables"
 MOST_TABLES, MOST_ROWS = 200, 20_000
@@ -21,6 +21,11 @@ CODES = declare(
     ("rows-carry-errors", TEXTS, "a good part of the rows of a table carries an error of the program"),
     ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
     ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
+    ("labels-on-prompt", TEXTS, "of a dump of tokens, those of the person are trained on"),
+    ("labels-beside-answers", TEXTS, "of a dump of tokens, labels begin or end in the middle of the answers"),
+    ("loss-over-all-tokens", TEXTS, "nearly all tokens are in the loss, where a part of them was or should be"),
+    ("embedding-rows-unmoved", TEXTS, "rows of special tokens are tiny and the same before and after training"),
+    ("score-follows-padding", TEXTS, "items of a table fail the more they are padded in their batch"),
     ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
 )
 LOOKS = (
@@ -32,6 +37,9 @@ LOOKS = (
     scorers.pays_for_more,
     toolcalls.left_in_text,
     troubled.failed_rows,
+    masked.misplaced,
+    tokens.unmoved,
+    tokens.padded_fail,
 )
 
 
