@@ -26,7 +26,9 @@ EVEN_SUM = 0.05
 TOP, PARTED, IDLE, IDLE_SHARE, ALONE = 2.5, 1.6, 0.3, 0.15, 4.0
 """Times the fair share of the busiest at the end, times what it was, share of the fair one below which one is idle,
 share of idle ones, and times from which on the busiest tells it alone. Own judgement."""
-MIXTURE = bounded(r"expert|(?:^|[^a-z])moe(?:[^a-z]|$)|router|routing|(?:^|[^a-z])gat(?:e|ing)(?:[^a-z]|$)|branch|专家|路由|门控")
+MIXTURE = bounded(
+    r"expert|(?:^|[^a-z])moe(?:[^a-z]|$)|router|routing|(?:^|[^a-z])gat(?:e|ing)(?:[^a-z]|$)|branch|专家|路由|门控"
+)
 """Words of a run that has experts."""
 OTHER = bounded(r"loss|ppl|grad|lr|mem|gib|gpu|rank|host|temp|code|level|q\d|lang|src|source|domain|task|data|shard")
 """Families of columns that are about anything else."""
@@ -85,7 +87,9 @@ def _shares(table: Table) -> Iterator[Shares]:
 def _way(table: Table, but: Sequence[Column]) -> Column | None:
     """What the rows go along: an axis, or the first number that never falls."""
     mine = {id(c) for c in but}
-    some = [c for c in table.columns if c.values.dtype.kind == "f" and id(c) not in mine and np.isfinite(c.values).all()]
+    some = [
+        c for c in table.columns if c.values.dtype.kind == "f" and id(c) not in mine and np.isfinite(c.values).all()
+    ]
     rising = [c for c in some if (np.diff(c.values) >= 0).all() and c.values[-1] > c.values[0]]
     return next((c for c in rising if c.role == "axis"), rising[0] if rising else None)
 
@@ -110,7 +114,9 @@ def _long(table: Table) -> Iterator[Shares]:
     for column in table.columns:
         if column in (label, way, layer) or column.values.dtype.kind != "f" or not LOAD.search(plain(column.name)):
             continue
-        keys = list(zip(way.values.tolist(), map(str, layer.values) if layer is not None else [""] * len(table), strict=True))
+        keys = list(
+            zip(way.values.tolist(), map(str, layer.values) if layer is not None else [""] * len(table), strict=True)
+        )
         rows: dict[tuple[float, str], dict[str, int]] = {}
         for i, (key, name) in enumerate(zip(keys, map(str, label.values), strict=True)):
             rows.setdefault(key, {})[name] = i
@@ -162,10 +168,10 @@ def _zero(value: str) -> bool:
 
 def not_added(lines: Sequence[Line]) -> Iterator[Finding]:
     """A balancing term beside the loss that the loss does not hold, though it grows or was once a part of it."""
-    by: dict[tuple[str, str], list[Line]] = {}
+    by: dict[tuple[str, str, str], list[Line]] = {}
     for line in lines:
-        if not line.group and len(line) >= LEAST_ROWS:
-            by.setdefault((line.file, line.attempt), []).append(line)
+        if len(line) >= LEAST_ROWS:
+            by.setdefault((line.file, line.attempt, line.group), []).append(line)
     for same in by.values():
         term = next((x for x in same if BALANCE.search(plain(x.key))), None)
         total = next((x for x in same if TOTAL.search(plain(x.key))), None)

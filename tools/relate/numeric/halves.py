@@ -23,8 +23,9 @@ LEAST, MOST_ROWS, HIGH = 6, 500_000, 3
 """Rows of a table, and finite values in the upper half of the range."""
 SMALL = 5.96e-8
 """Smallest number of half precision: a mean square below it is 0."""
-OTHER = bounded(r"scale|mult|loss|ppl|perplex|nll|(?:^|_)ce(?:_|$)|grad|(?:^|_)gn(?:_|$)|norm|lr|rate|tok|step|iter|time|sec|ms"
-                r"|mem|mib|gib|byte|len|count|num|(?:^|_)n(?:_|$)|id|seed|port|score|reward|size|rows|speed|flops|损失|梯度|学习率")  # fmt: skip
+OTHER = bounded(r"scale|mult|loss|ppl|perplex|nll|grad|g_?norm|tokens|step|iter|latency|speed|flops|score|reward|throughput"
+                r"|(?:^|_)(?:ce|gn|lr|rate|tok|time|sec|s|ms|mem|mib|gib|mb|gb|bytes?|len|count|num|n|id|seed|port|size|rows)(?:_|$)"
+                r"|损失|梯度|学习率|时间|显存")  # fmt: skip
 """Numbers that may be as large or infinite for other reasons."""
 WIDER = bounded(r"fp_?32|float_?32|f32|single|full|bf_?16|bfloat|fp_?64|double|tf32|单精度|全精度")
 HALF = bounded(r"(?<!b)fp_?16|(?<!b)float_?16|half|(?<![a-z])f16|半精度|amp")
@@ -45,7 +46,9 @@ class Cell:
         return float(self.column.values[self.row])
 
     def evidence(self) -> Evidence:
-        return Evidence(self.table.file, int(self.table.lines[self.row]) or None, metric=self.column.name, value=self.value)
+        return Evidence(
+            self.table.file, int(self.table.lines[self.row]) or None, metric=self.column.name, value=self.value
+        )
 
 
 def halves(tables: Sequence[Table]) -> Iterator[Finding]:
@@ -147,9 +150,13 @@ def _underflowing(tables: Sequence[Table]) -> Iterator[Finding]:
                 if not (0 < (value**2 if root else value) < SMALL and usual > 100 * value):
                     continue
                 half = [c for c in table.of("measure") if HALF.search(plain(c.name))]
-                wide = [c for c in table.of("measure") if WIDER.search(plain(c.name)) and not HALF.search(plain(c.name))]
+                wide = [
+                    c for c in table.of("measure") if WIDER.search(plain(c.name)) and not HALF.search(plain(c.name))
+                ]
                 clean = bool(half and wide) and all(np.isfinite(c.values).all() for c in wide)
-                beside, beside_zh = ("; the wider format is finite throughout", "；更宽的格式下全部有限") if clean else ("", "")
+                beside, beside_zh = (
+                    ("; the wider format is finite throughout", "；更宽的格式下全部有限") if clean else ("", "")
+                )
                 yield Finding(
                     "square-lost-in-half", Severity.S2,
                     f"Before {names[at]}, where {measure.name} stops being finite, {column.name} is {value:.3g} (usually "

@@ -30,15 +30,21 @@ REAL = bounded(r"^(?:is_)?(?:real|valid|keep|kept|token|is_tok\w*|attn_mask|atte
 """Marks of single positions, 1 where no padding is."""
 KEYS = bounded(r"(?:visible|allowed|valid|attend\w*|unmasked|n)_?keys?|keys?_(?:visible|allowed|left|seen)|可见")
 """Counts of what a row may attend to: nothing where 0."""
-WIDTH = bounded(r"^(?:t|width|padded_?(?:len|to|length)|batch_?(?:len|max|width)|max_?(?:len|t|tok\w*)|longest|填充后\w*|批长)$")
-LENGTH = bounded(r"^(?:n_?tok\w*|len|length|tokens?|real_?(?:len|tok\w*)|valid_?(?:len|tok\w*)|prompt_?(?:len|tok\w*)|seq_?len|长度)$")
+WIDTH = bounded(
+    r"^(?:t|width|padded_?(?:len|to|length)|batch_?(?:len|max|width)|max_?(?:len|t|tok\w*)|longest|填充后\w*|批长)$"
+)
+LENGTH = bounded(
+    r"^(?:n_?tok\w*|len|length|tokens?|real_?(?:len|tok\w*)|valid_?(?:len|tok\w*)|prompt_?(?:len|tok\w*)|seq_?len|长度)$"
+)
 KERNEL = bounded(r"attn|attention|(?:^|_)(?:impl|kernel|backend)|注意力|内核|实现")
 FORMAT = bounded(r"dtype|precision|format|精度")
 WORDS = bounded(r"sdpa|flash\w{0,20}|fa[23]\b|fused\w{0,12}|mem\w{0,8}_?eff\w{0,12}|xformers|triton|cudnn|flex\w{0,12}|eager"
                 r"|math|plain|naive|manual|reference|vanilla|朴素|融合")  # fmt: skip
 """What implementations of attention are called."""
 NAMES_IT = bounded(r"\b(?:attn|attention|impl\w*|kernel|backend|with|using|via|用|改用|注意力|内核)\b")
-PLACE = bounded(r"(?:^|_)(?:step|iter|it|upd\w*|batch|row|sample|id|item|case|probe|micro|mb|prompt|idx)(?:_|$)|序|批|样本|步")
+PLACE = bounded(
+    r"(?:^|_)(?:step|iter|it|upd\w*|batch|row|sample|id|item|case|probe|micro|mb|prompt|idx)(?:_|$)|序|批|样本|步"
+)
 METRIC = bounded(r"(?:^|_)(?:kl|k[123]|drift|entropy|ratio|logp\w*|log_?prob\w*|lp|ppl|perplexity|clip_?frac|diverg\w*)"
                  r"(?:_|$)|approx_kl|散度|熵|漂移|对数概率")  # fmt: skip
 TRAINS = bounded(r"loss|grad|(?:^|_)gn(?:_|$)|(?:^|_)g_?norm|obj|损失|梯度")
@@ -76,7 +82,20 @@ def _paddings(table: Table) -> Iterator[Padded]:
     for column in table.columns:
         if column.values.dtype.kind == "O" and PADDING.search(plain(column.name)):
             said = np.array([v.strip().lower() for v in texts(column)])
-            if set(said.tolist()) <= {"yes", "no", "y", "n", "true", "false", "left", "right", "none", "是", "否", "无"}:
+            if set(said.tolist()) <= {
+                "yes",
+                "no",
+                "y",
+                "n",
+                "true",
+                "false",
+                "left",
+                "right",
+                "none",
+                "是",
+                "否",
+                "无",
+            }:
                 yield Padded(f"{column.name} set", column, ~np.isin(said, ("no", "n", "false", "none", "否", "无")))
     wide = next((c for c in numeric if WIDTH.search(plain(c.name))), None)
     own = next((c for c in numeric if LENGTH.search(plain(c.name)) and c is not wide), None)
@@ -180,7 +199,9 @@ def _of_variants(table: Table, broken: Sequence[tuple[Column, np.ndarray]]) -> I
                 one = len(found[i]) == 1 and len(found[j]) == 1 and found[i] != found[j] and bare[i] == bare[j]
                 again = any(bad[k] and found[k] == found[j] for k in range(len(rows)))
                 if one and not again and _finite(column, j):
-                    yield _kernel_told(table, column, (found[i][0], 1, np.array([i])), (found[j][0], 1, np.array([j])), 1)
+                    yield _kernel_told(
+                        table, column, (found[i][0], 1, np.array([i])), (found[j][0], 1, np.array([j])), 1
+                    )
                     return
 
 

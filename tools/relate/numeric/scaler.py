@@ -11,7 +11,6 @@ from ..line import Line
 
 LEAST, HIGH, HALVINGS, STAYS = 12, 256.0, 8, 5
 """Points, the least that it began with, halvings to the floor, and points at the floor at the end."""
-GRADIENT = ("grad_norm",)
 
 
 def floored(lines: Sequence[Line]) -> Iterator[Finding]:
@@ -22,7 +21,11 @@ def floored(lines: Sequence[Line]) -> Iterator[Finding]:
             continue
         low = float(values[-1])
         powers = np.log2(values)
-        if low > values.min() or values.max() < low * 2**HALVINGS or not np.allclose(powers, np.round(powers), atol=1e-4):
+        if (
+            low > values.min()
+            or values.max() < low * 2**HALVINGS
+            or not np.allclose(powers, np.round(powers), atol=1e-4)
+        ):
             continue
         stays = int((values[::-1] != low).argmax()) if (values != low).any() else 0
         first = len(values) - stays
@@ -34,7 +37,7 @@ def floored(lines: Sequence[Line]) -> Iterator[Finding]:
         also = f"; {beside.key} is not finite there" if beside is not None else ""
         also_zh = f"；同时 {beside.key} 不是有限值" if beside is not None else ""
         yield Finding(
-            "scale-at-floor", Severity.S2 if beside is not None else Severity.S3,
+            "scale-at-floor", Severity.S2,
             f"{line.key}, all powers of two, falls from {values.max():g} to {low:g} at {line.where(first)} and stays "
             f"there for the last {stays} points{also}: a loss scale at its floor, with which each step is left out.",
             f"{line.key} 全是 2 的幂，从 {values.max():g} 一路降到 {low:g}（{line.where(first)}），此后 {stays} 个点一直停在"

@@ -20,7 +20,7 @@ TIMES, EARLY, NEAR, SURE = 1.8, 5, 0.2, 5.0
 model that is sure of itself has. Own judgement."""
 WORDS = (1000, 2_000_000)
 VOCABULARY = bounded(r"^(?:\w{1,20}_)?(?:n_?)?(?:vocab(?:ulary)?|n_tokens|tokens_total|ntoken)(?:_?(?:size|n))?$|词表")
-SUMS = bounded(r"accum|(?:^|_)(?:acc|micro\w*|ga|world|dp|n_?gpus?|chunks?|heads?)(?:_|$)|累积")
+SUMS = bounded(r"accum|(?:^|_)(?:acc|micro\w*|ga|world|dp|n_?gpus?|chunks?)(?:_|$)|累积")
 """What a loss may be summed over."""
 FIRST = bounded(r"(?:^|_)(?:it|iter|step|upd)_?[01](?:_|$)|first|init|start|before|第_?[01一]_?步|初始|首步")
 LOSS = bounded(r"loss|xent|(?:^|_)(?:ce|nll)(?:_|$)|损失")
@@ -102,7 +102,7 @@ def _number(text: str) -> float:
 def _is_sum(times: float, stated: Sequence[Stated]) -> bool:
     """Whether the loss is as many times guessing as something that it may be summed over."""
     counts = {_number(s.value) for s in stated if SUMS.search(plain(s.key))}
-    return any(k > 1 and abs(times / k - 1) <= 0.1 for k in counts)
+    return any(k > 1 and abs(times / k - 1) <= 0.05 for k in counts)
 
 
 def _logits(tables: Sequence[Table]) -> Evidence | None:
@@ -132,5 +132,7 @@ def _tries(tables: Sequence[Table], high: float) -> tuple[Evidence, int] | None:
             continue
         kinds = len(set(rate.values.tolist()))
         if kinds > 1 and first.values.min() >= high and np.ptp(first.values) <= 0.02 * first.values.mean():
-            return Evidence(table.file, int(table.lines[0]) or None, metric=first.name, value=float(first.values[0])), kinds
+            return Evidence(
+                table.file, int(table.lines[0]) or None, metric=first.name, value=float(first.values[0])
+            ), kinds
     return None
