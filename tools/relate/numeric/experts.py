@@ -4,6 +4,8 @@ and a balancing term that is logged and is no part of the loss.
 Shares are told by their numbers: columns of one name and running numbers whose rows add up to one and the same sum.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 import re
@@ -16,7 +18,6 @@ from ...documents.stated import Stated
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
-from ..distributions import texts
 from ..joined.tail import EXPERT, LAYER, LOAD
 from ..line import Line, means, plain
 
@@ -112,7 +113,11 @@ def _long(table: Table) -> Iterator[Shares]:
         return
     layer = next((c for c in table.columns if means(LAYER, c.name) and c is not label and c is not way), None)
     for column in table.columns:
-        if column in (label, way, layer) or column.values.dtype.kind != "f" or not LOAD.search(plain(column.name)):
+        if (
+            column in (label, way, layer)
+            or column.values.dtype.kind != "f"
+            or not (LOAD.search(plain(column.name)) or plain(column.name) == "value")
+        ):
             continue
         keys = list(
             zip(way.values.tolist(), map(str, layer.values) if layer is not None else [""] * len(table), strict=True)

@@ -1,6 +1,8 @@
 """Numbers at the ends of half precision: maxima that grow to 65504 and are infinite from there on, what is infinite in
 half precision and finite above 65504 in a wider format, and roots of squares that half precision rounds to nothing."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +13,6 @@ import numpy as np
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
-from ..distributions import texts
 from ..joined.modules import _first
 from ..line import means, plain
 

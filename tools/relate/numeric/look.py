@@ -1,5 +1,7 @@
 """Numbers that break or begin wrong, and loads that part: their findings, and the codes that they have."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Sequence

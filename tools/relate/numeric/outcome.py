@@ -1,5 +1,7 @@
 """Which rows of a table are not finite: cells that say NaN or inf, counts of them, and columns that answer yes or no."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..joined.modules import COUNTS
-from ..line import means, plain
+from ..line import plain
 
 FINITE = bounded(r"finite|有限|(?:^|_)(?:ok|clean|good)$|^(?:ok|clean)_|正常")
 """Columns that say yes where numbers are finite."""

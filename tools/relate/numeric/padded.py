@@ -4,6 +4,8 @@ The same rows finite alone or under another implementation take the data, the ra
 only a metric is no number and the loss beside it is finite, the padding broke the metric and not the model.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -77,7 +79,7 @@ def _paddings(table: Table) -> Iterator[Padded]:
         name, values = plain(column.name), column.values
         if PADDING.search(name) and (values >= 0).all():
             yield Padded(f"{column.name} > 0", column, values > 0)
-        elif REAL.search(name) and np.isin(values, (0.0, 1.0)).all() or KEYS.search(name) and (values >= 0).all():
+        elif (REAL.search(name) and np.isin(values, (0.0, 1.0)).all()) or (KEYS.search(name) and (values >= 0).all()):
             yield Padded(f"{column.name} = 0", column, values == 0)
     for column in table.columns:
         if column.values.dtype.kind == "O" and PADDING.search(plain(column.name)):

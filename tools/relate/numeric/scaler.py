@@ -1,5 +1,7 @@
 """A multiplier of powers of two, whatever it is called, that is halved again and again to its floor and stays there."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

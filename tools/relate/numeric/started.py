@@ -1,5 +1,7 @@
 """A training from scratch whose first loss is far above that of guessing, before any rate can have done anything."""
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 import math
