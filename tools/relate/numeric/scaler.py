@@ -11,8 +11,8 @@ import numpy as np
 from ...findings import Finding, Severity
 from ..line import Line
 
-LEAST, HIGH, HALVINGS, STAYS = 12, 256.0, 8, 5
-"""Points, the least that it began with, halvings to the floor, and points at the floor at the end."""
+LEAST, HIGH, LOW, HALVINGS, STAYS = 12, 256.0, 4.0, 8, 5
+"""Points, the least that it began with, the most that a floor is (a scaler also starts high and finds its level), halvings to the floor, and points at the floor at the end."""
 
 
 def floored(lines: Sequence[Line]) -> Iterator[Finding]:

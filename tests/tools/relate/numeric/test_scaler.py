@@ -30,6 +30,7 @@ def test_the_floor_is_told_whatever_it_is_called(values):
     [8, 16, 32, 64, 128, 256, 512, 1024] * 4,  # a sweep of sizes
     [65536, 256, 1],  # too few
     [4096] * 30,
+    [2.0 ** (24 - i) for i in range(12)] + [8192] * 12,  # began high and found its level
 ])  # fmt: skip
 def test_a_scale_that_works_is_silent(values):
     assert not list(floored([line(values)]))
