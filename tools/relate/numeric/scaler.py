@@ -24,7 +24,7 @@ def floored(lines: Sequence[Line]) -> Iterator[Finding]:
         low = float(values[-1])
         powers = np.log2(values)
         if (
-            low > values.min()
+            low > min(LOW, values.min())
             or values.max() < low * 2**HALVINGS
             or not np.allclose(powers, np.round(powers), atol=1e-4)
         ):
