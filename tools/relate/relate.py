@@ -49,6 +49,7 @@ from .media.look import MEDIA, heard
 from .members.learned import unlearned
 from .members.read import families
 from .moves import Move
+from .numeric.look import NUMERIC, numeric
 from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
@@ -336,6 +337,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
     ),
     MEDIA: (("tables",), lambda r: heard(r.tables)),
+    NUMERIC: (("tables", "lines"), lambda r: numeric(r.tables, r.lines, r.settings, r.stated)),
     PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims)),
     TRIALS: (("tables",), lambda r: tried(r.tables, r.settings)),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),

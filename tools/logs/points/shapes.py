@@ -64,7 +64,7 @@ _NOISE = (
 """Numbers that are no measure."""
 _NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d{1,25})?|\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][-+]?\d{1,4})?"
-    r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
+    r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
 TOKEN = re.compile(rf"(?:(?<![\w.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE)
 NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)

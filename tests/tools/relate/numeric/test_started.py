@@ -1,0 +1,55 @@
+"""First losses far above guessing."""
+
+import numpy as np
+import pytest
+
+from triage.tools.documents.stated import Stated
+from triage.tools.relate.line import Line
+from triage.tools.relate.numeric.started import started
+from triage.tools.settings import Settings
+from triage.tools.tables.read import read_tables
+
+
+def line(first, last, file="b.log", at=0, n=30):
+    return Line(
+        "loss", "loss", file, np.arange(at, at + n, dtype=float), np.linspace(first, last, n), np.arange(1, n + 1)
+    )
+
+
+def said(**values):
+    return [Stated("c.yaml", i, key, value, f"{key}: {value}") for i, (key, value) in enumerate(values.items(), 1)]
+
+
+def codes(tmp_path, lines, stated, text="", name="t.csv"):
+    tables = []
+    if text:
+        (tmp_path / name).write_text(text)
+        tables = read_tables(tmp_path / name, name)
+    return {(f.code, str(f.severity)) for f in started(lines, tables, Settings(), stated)}
+
+
+@pytest.mark.parametrize(("lines", "stated", "text"), [
+    ([line(95, 40), line(10.4, 6, "a.log")], said(vocab_size="32000"), ""),
+    ([line(61, 58)], said(n_vocab="50257"), "eta,first_loss,later\n1e-3,61.0,58\n1e-4,61.0,60\n"),
+    ([line(200, 90)], said(词表="64000"), ""),
+    ([line(200, 90)], said(vocab="64000"), "what,value\nstd of logits,31.5\nstd of h,1.0\n"),
+])  # fmt: skip
+def test_a_high_start_is_told(tmp_path, lines, stated, text):
+    if "词表" in [s.key for s in stated]:
+        assert codes(tmp_path, lines, stated) == {("starts-above-guessing", "S3")}  # nothing else says so
+        return
+    found = codes(tmp_path, lines, stated, text)
+    assert ("starts-above-guessing", "S2") in found
+    assert (("logits-large-at-start", "S2") in found) == ("logits" in text)
+
+
+@pytest.mark.parametrize(("lines", "stated", "text"), [
+    ([line(10.9, 6)], said(vocab_size="50257"), ""),  # healthy
+    ([line(83, 40), line(10.4, 6, "a.log")], said(vocab_size="32000", grad_accum="8"), ""),  # a sum
+    ([line(95, 40), line(10.4, 6, "a.log")], said(width="32000"), ""),  # no vocabulary
+    ([line(95, 40, at=5000), line(10.4, 6, "a.log")], said(vocab_size="32000"), ""),  # not the start
+    ([line(95, 40, n=2)], said(vocab_size="32000"), ""),  # too few
+    ([line(12, 4)], said(vocab_size="32000"), "what,value\nstd of logits,31.5\n"),  # a trained model is sure of itself
+])  # fmt: skip
+def test_anything_else_is_silent(tmp_path, lines, stated, text):
+    assert not codes(tmp_path, lines, stated, text)
