@@ -1,4 +1,4 @@
-"""A run whose gradients are scaled down at nearly every step, beside one like it that is hardly clipped and is ahead."""
+"""A run whose gradients are scaled down at nearly every step, beside one like it that is hardly clipped and ahead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHARED = bounded(
 )
 RL = bounded(r"(?:^|_)(?:kl|reward|rm|adv|advantage|entropy|ratio|rollout)(?:_|$)|奖励|优势")
 _PIECE = re.compile(r"[a-z0-9]+|[一-鿿]+")
-_COMMON = frozenset("metrics log train yaml json csv txt out conf config yml jsonl run stats py".split())
+_COMMON = frozenset(("metrics", "log", "train", "yaml", "json", "csv", "txt", "out", "conf", "config", "jsonl", "run"))
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,11 @@ def _told(one: Clipped, other: Clipped, gap: tuple[int, float, float]) -> Findin
     return Finding(
         "clipped-throughout-and-behind", Severity.S2,
         f"Behind the warm-up {one.share:.0%} of the steps of {one.course.file} are clipped{en}, of {other.course.file} "
-        f"{other.share:.0%}; its peak learning rate is {rates[0]:.3g} against {rates[1]:.3g}, and up to step {step} its "
-        f"loss is {level:.4g} against {better:.4g}: clipping hides the rate and does not mend it.",
-        f"warmup 之后 {one.course.file} 有 {one.share:.0%} 的步被裁剪{zh}，{other.course.file} 只有 {other.share:.0%}；峰值学习率"
-        f"为 {rates[0]:.3g} 对 {rates[1]:.3g}，到第 {step} 步 loss 为 {level:.4g} 对 {better:.4g}：裁剪只是掩盖了过高的学习率。",
+        f"{other.share:.0%}; its peak learning rate is {rates[0]:.3g} against {rates[1]:.3g}, and up to step {step} "
+        f"its loss is {level:.4g} against {better:.4g}: clipping hides the rate and does not mend it.",
+        f"warmup 之后 {one.course.file} 有 {one.share:.0%} 的步被裁剪{zh}，{other.course.file} 只有 {other.share:.0%}；"
+        f"峰值学习率为 {rates[0]:.3g} 对 {rates[1]:.3g}，到第 {step} 步 loss 为 {level:.4g} 对 "
+        f"{better:.4g}：裁剪只是掩盖了过高的学习率。",
         (one.line.evidence(-1), other.line.evidence(-1), *(x.evidence(-1) for x in loss if x is not None),
          *((one.place,) if one.place else ())),
         {"share": one.share, "other": other.share, "rate": rates[0], "other_rate": rates[1], "loss": level,

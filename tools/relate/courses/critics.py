@@ -108,8 +108,8 @@ def _told(share: Line, values: Line | None, returns: Line | None, reward: Line |
         zh = f"；{values.key} 约为 {v:.3g}，而 {returns.key} 为 {g:.3g}{zh}"
     return Finding(
         "critic-explains-nothing" if useless else "critic-behind", Severity.S2 if useless else Severity.S3,
-        f"{share.key} (explained variance) is about {middle:.3g} to the end ({len(share)} points): the value model is no "
-        f"better than a constant{en}.",
+        f"{share.key} (explained variance) is about {middle:.3g} to the end ({len(share)} points): the value model is "
+        f"no better than a constant{en}.",
         f"{share.key}（解释方差）直到最后约为 {middle:.3g}（{len(share)} 个点）：价值模型不比常数好{zh}。",
         (share.evidence(-1), share.evidence(0), *((values.evidence(-1),) if values is not None else ()),
          *((reward.evidence(-1),) if reward is not None else ())),

@@ -17,7 +17,8 @@ KINDS = ("config", "script", "document", "code", "log")
 _PARTS = {
     "optimizer": r"(?:optim\w*|opt(?:_states?)?|moments?|momenta|adam\w*|exp_avg\w*|优化器\S{0,4}|动量)",
     "data": r"(?:data(?:_?loader|_?state|_?cursor|_?position)?|loader\w*|sampler\w*|consumed\w*|数据\S{0,4}|采样器)",
-    "any": r"(?:optim\w*|opt(?:_states?)?|moments?|rng\w*|random_states?|(?:lr_?)?sched\w*|scaler|优化器\S{0,4}|动量|随机\S{0,4}|调度\S{0,3})",
+    "any": r"(?:optim\w*|opt(?:_states?)?|moments?|rng\w*|random_states?|(?:lr_?)?sched\w*|scaler|优化器\S{0,4}|动量"
+    r"|随机\S{0,4}|调度\S{0,3})",
 }
 _NO = r"(?:false|no|off|none|null|0)\b"
 
@@ -29,8 +30,8 @@ def _forms(part: str) -> re.Pattern[str]:
         rf"|\b(?:load|restore|resume|keep){between}{part}[\"']?\s?[:=]\s?{_NO}"
         rf"|\b{part}[\"']?\s?[:=]\s?(?:not (?:loaded|restored|found)|skipped|fresh|reset|(?:re-?)init\w*|missing)"
         rf"|\b(?:reset|skip|ignore|fresh|reinit\w*|override)[-_ ]?(?:load_)?{part}[\"']?\s?[:=]\s?(?:true|yes|on|1)\b"
-        rf"|\b{part}(?: states?| shards?| parts?)? (?:were |was |is |are )?(?:not (?:found|loaded|restored|saved|in\b)|missing"
-        rf"|skipped|re-?initiali[sz]ed|left out)"
+        rf"|\b{part}(?: states?| shards?| parts?)? (?:were |was |is |are )?(?:not (?:found|loaded|restored|saved|in\b)"
+        rf"|missing|skipped|re-?initiali[sz]ed|left out)"
         rf"|\b{part}\W{{1,4}}0\s?/\s?[1-9]\d{{0,6}}\b"
         rf"|(?:未找到|未加载|没有加载|没加载|跳过|不加载|未恢复|没有恢复|没恢复|缺少)\s?{part}"
         rf"|{part}\s?(?:未找到|未加载|没有加载|没加载|未恢复|没有恢复|没恢复|缺失|重新初始化|从零开始|清零)"
@@ -60,12 +61,14 @@ WORDS = (
     "载",
 )
 LISTS = bounded(
-    r"(?i)(?:\b(?:re)?load\w*|restor\w*|\bresum\w*|\bread|恢复|加载|载入|读取)[\w\"']{0,8}\s?[:=(]?\s?\[?[\w\"' /]{0,30}"
+    r"(?i)(?:\b(?:re)?load\w*|restor\w*|\bresum\w*|\bread|恢复|加载|载入|读取)[\w\"']{0,8}\s?[:=(]?\s?\[?"
+    r"[\w\"' /]{0,30}"
     r"\b(?:params?|weights?|model|module|权重|模型)\b[^\n]{0,40}[,+&、]"
 )
 """A line that lists what is loaded, the weights among it."""
 PARTS = bounded(
-    r"(?i)^\W{0,4}(?:[\d\-:.T, \[\]]{0,40})?(?:\[?\w+\]?\s)?\s{0,4}(weights?|params?|model|rng|clock|cursor|sched\w*|loader|sampler|权重|随机\S{0,3}|调度\S{0,2})\b"
+    r"(?i)^\W{0,4}(?:[\d\-:.T, \[\]]{0,40})?(?:\[?\w+\]?\s)?\s{0,4}"
+    r"(weights?|params?|model|rng|clock|cursor|sched\w*|loader|sampler|权重|随机\S{0,3}|调度\S{0,2})\b"
 )
 HAS = bounded(r"(?i)\bopt(?:im\w*|s|_\w+)?\b|moment|adam|exp_avg|\ball\b|优化器|动量|全部")
 
@@ -110,6 +113,6 @@ def _said(artifact: Artifact, what: str) -> Evidence | None:
         if len(line) > 400 or not any(word in line.lower() for word in WORDS):
             continue
         listed = what == "optimizer" and LISTS.search(line) and not HAS.search(line)
-        if listed and artifact.kind in ("log", "script", "config") or FORMS[what].search(line):
+        if (listed and artifact.kind in ("log", "script", "config")) or FORMS[what].search(line):
             return Evidence(artifact.name, number, text=line.strip())
     return None

@@ -98,8 +98,8 @@ def _told(line: Line, share: float, loss: Line, said: Sequence[Evidence], kept: 
     rest_zh = f"；{kept.said} 基本不变（{kept.values[0]:.4g} 到 {kept.values[-1]:.4g}）" if kept is not None else ""
     return Finding(
         "weights-shrink-under-decay" if said else "weights-shrink-loss-stands", Severity.S2,
-        f"{line.said} falls from {begin:.4g} to {end:.4g} ({share:.0%} is left) while {loss.key} stands ({middle:.4g} in "
-        f"the middle, {last:.4g} at the end){rest}{why}.",
+        f"{line.said} falls from {begin:.4g} to {end:.4g} ({share:.0%} is left) while {loss.key} stands ({middle:.4g} "
+        f"in the middle, {last:.4g} at the end){rest}{why}.",
         f"{line.said} 从 {begin:.4g} 降到 {end:.4g}（只剩 {share:.0%}），而 {loss.key} 停住（中段 {middle:.4g}，末尾 "
         f"{last:.4g}）{rest_zh}{zh}。",
         (line.evidence(-1), line.evidence(0), loss.evidence(-1), *said[:2]),

@@ -162,11 +162,12 @@ def _fresh(joint: Joint, peak: int, norms: tuple[float, float, float] | None, mi
     norm = joint.after.norm
     return Finding(
         "restart-with-fresh-optimizer", Severity.S2,
-        f"{joint.new.key} was {joint.level:.4g} before the restart at step {joint.step:.0f} and climbs to {top:.4g} behind "
-        f"it ({joint.new.where(peak)}), with the gradient norm at {high:.3g} instead of {before:.3g}; both come down "
-        f"again and the learning rate goes on, as with an optimizer that began with empty moments{said}.",
+        f"{joint.new.key} was {joint.level:.4g} before the restart at step {joint.step:.0f} and climbs to {top:.4g} "
+        f"behind it ({joint.new.where(peak)}), with the gradient norm at {high:.3g} instead of {before:.3g}; both come "
+        f"down again and the learning rate goes on, as with an optimizer that began with empty moments{said}.",
         f"{joint.new.key} 在第 {joint.step:.0f} 步重启前为 {joint.level:.4g}，重启后升到 {top:.4g}"
-        f"（{joint.new.where(peak)}），梯度范数为 {high:.3g}，此前为 {before:.3g}；随后两者回落，学习率连续，符合优化器动量从零开始{zh}。",
+        f"（{joint.new.where(peak)}），梯度范数为 {high:.3g}，此前为 {before:.3g}；"
+        f"随后两者回落，学习率连续，符合优化器动量从零开始{zh}。",
         (joint.new.evidence(peak), joint.old.evidence(-1), *((norm.evidence(min(1, len(norm) - 1)),) if norm else ()),
          *missing),
         {"step": joint.step, "before": joint.level, "peak": top, "norm_before": before, "norm": high,
@@ -197,10 +198,11 @@ def _rated(joint: Joint, rates: tuple[float, float]) -> Finding:
     line = joint.after.rate
     return Finding(
         "rate-off-since-restart", Severity.S2,
-        f"The learning rate is {rates[1]:.3g} behind the restart at step {joint.step:.0f} and was {rates[0]:.3g} before; "
-        f"{joint.new.key} goes to {now:.4g} from {joint.level:.4g}: the schedule was not restored.",
-        f"第 {joint.step:.0f} 步重启后学习率为 {rates[1]:.3g}，此前为 {rates[0]:.3g}；{joint.new.key} 从 {joint.level:.4g} "
-        f"变为 {now:.4g}：学习率调度没有恢复。",
-        (*((line.evidence(0),) if line else ()), joint.new.evidence(min(4, len(joint.new) - 1)), joint.old.evidence(-1)),
+        f"The learning rate is {rates[1]:.3g} behind the restart at step {joint.step:.0f} and was {rates[0]:.3g} "
+        f"before; {joint.new.key} goes to {now:.4g} from {joint.level:.4g}: the schedule was not restored.",
+        f"第 {joint.step:.0f} 步重启后学习率为 {rates[1]:.3g}，此前为 {rates[0]:.3g}；{joint.new.key} 从 "
+        f"{joint.level:.4g} 变为 {now:.4g}：学习率调度没有恢复。",
+        (*((line.evidence(0),) if line else ()), joint.new.evidence(min(4, len(joint.new) - 1)),
+         joint.old.evidence(-1)),
         {"step": joint.step, "before": joint.level, "after": now, "rate_before": rates[0], "rate": rates[1]},
     )  # fmt: skip

@@ -17,7 +17,7 @@ from .read import Course, noise, smooth
 from .resumed import joints
 
 ANNEALED, TIMES = 0.25, 5.0
-"""Share of the next stage's peak to which the stage before came down, and times its end that the next one goes up to."""
+"""Share of the next stage's peak to which the stage before came down, and times its end to which that one climbs."""
 SHARE, STAYS = 0.012, 0.008
 """Share of the level by which the loss rises with the rate, and by which it stays above at the end."""
 OLD = bounded(
@@ -100,7 +100,7 @@ def _is_loss(line: Line, level: float | None) -> bool:
 
 
 def _rises(line: Line, peak: float, begin: float) -> tuple[float, float, float, int] | None:
-    """(at first, highest, at the end, where) of a loss that rises by the rate's peak, and then no more, nor goes back."""
+    """(at first, highest, at the end, where) of a loss that rises by the rate's peak, then no more, nor goes back."""
     dense = len(line) > 40
     values = smooth(line.values) if dense else line.values
     x = line.x[len(line.x) - len(values) :] if dense else line.x
@@ -127,10 +127,10 @@ def _told(line: Line, shape: tuple[float, float, float, int], rate: Line, top: i
     return Finding(
         "old-loss-rises-with-restarted-rate" if end else "old-loss-rises-in-warm-up", Severity.S2,
         f"{en}{rate.file} goes up to {peak:.3g} by {rate.where(top)}"
-        f"{f', {peak / end:.0f} times as much' if end else ''}. {line.said} rises with it from {first:.4g} to {high:.4g} "
-        f"({line.where(where)}) and ends at {last:.4g}, above where it began.",
-        f"{zh}{rate.file} 到{rate.where(top)}升到 {peak:.3g}{f'，为其 {peak / end:.0f} 倍' if end else ''}。{line.said} "
-        f"随之从 {first:.4g} 升到 {high:.4g}（{line.where(where)}），结束时为 {last:.4g}，仍高于起点。",
+        f"{f', {peak / end:.0f} times as much' if end else ''}. {line.said} rises with it from {first:.4g} to "
+        f"{high:.4g} ({line.where(where)}) and ends at {last:.4g}, above where it began.",
+        f"{zh}{rate.file} 到{rate.where(top)}升到 {peak:.3g}{f'，为其 {peak / end:.0f} 倍' if end else ''}。"
+        f"{line.said} 随之从 {first:.4g} 升到 {high:.4g}（{line.where(where)}），结束时为 {last:.4g}，仍高于起点。",
         (line.evidence(where), line.evidence(-1), line.evidence(0), rate.evidence(top), *places),
         {"peak": peak, "end": end, "first": first, "high": high, "last": last},
     )  # fmt: skip
