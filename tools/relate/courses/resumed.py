@@ -25,6 +25,8 @@ NORM, RATE = 2.5, 1.5
 """Times the norm of before, and times the rate of before or its inverse, from which on they are others."""
 ON_LINE, BACK = 0.4, 0.6
 """Share of the climb at which the first loss still is on the old line, and to which it has come down at the end."""
+LEVEL = 0.1
+"""Loss below which it is that of a policy, or of a fit to a few rows: its size says nothing."""
 DATA = ("sample", "consumed", "docs", "cursor", "offset", "样本", "已消费", "游标")
 
 
@@ -72,7 +74,7 @@ def _joint(a: Course, b: Course, old: Line, new: Line) -> Joint | None:
     if not begin + 0.5 * (end - begin) <= first <= end + max(5 * gap, 0.01 * end) or new.x[-1] <= end:
         return None
     known = upto(old, first)
-    if len(known) < LEAST:
+    if min(len(known), len(new)) < FIRST or np.median(known.values[-FIRST:]) < LEVEL:
         return None
     y, x = known.values[-TAIL:], known.x[-TAIL:]
     slope = min(float(np.polyfit(x - x[-1], y, 1)[0]), 0.0) if len(y) >= 20 else 0.0
