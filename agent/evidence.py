@@ -117,7 +117,7 @@ class Look:
     def findings(self) -> tuple[Finding, ...]:
         """Worst first; within one grade, in the order of the tools. Reassurance falls when another tool found harm."""
         found = [f for report in self.reports for f in report.findings]
-        related = [f for report in self.reports if report.tool == "relate" for f in report.findings]
+        related = [f for report in self.reports if report.tool in ("relate", "courses") for f in report.findings]
         if any(f.severity in ("S0", "S1") for f in found) or any(f.severity != "S3" for f in related):
             found = [f for f in found if f.code != "run-healthy"]
         return tuple(sorted(found, key=lambda f: f.severity))
@@ -174,6 +174,7 @@ def look(
         settings, setting_checks = read_settings(run)
         read, broken = _read(run, settings)
         whole, opened = run, read_open(run)
+        all_opened = opened
         read = every = _together(read, opened.series if opened else ())
         run, others, beside = _chosen(run, read, choose or named_or_worst(""))
         if run.artifacts != whole.artifacts:
@@ -193,6 +194,7 @@ def look(
             reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
         reports.append(_try("restarts", lambda: _since(run, read.table)))
         reports.append(_try("again", lambda: _again(whole, every.table)))
+        reports.append(_try("courses", lambda: _courses(whole, every.table, all_opened)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
@@ -317,6 +319,13 @@ def _again(run: Run, table: SeriesTable) -> Report:
     from ..tools.relate.earlier.again import trained_again
 
     return trained_again(run, table)
+
+
+def _courses(run: Run, table: SeriesTable, opened: Opened | None) -> Report:
+    from ..tools.relate.courses.look import side_by_side
+
+    tables, events = (opened.tables, opened.events) if opened else ((), ())
+    return side_by_side(run, table, tables, events)
 
 
 def _chosen(run: Run, read: Read, choose: Choose) -> tuple[Run, tuple[Other, ...], tuple[Training, ...]]:

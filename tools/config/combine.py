@@ -289,6 +289,10 @@ def _resolve_precision(values: dict[str, Setting]) -> None:
         values["precision"] = replace(dtype, variable="precision")
 
 
+ALGORITHM = frozenset(("algo", "algorithm", "algo_name", "rl_algo", "算法"))
+"""Keys whose value names the kind of training."""
+
+
 def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints: list[str]) -> None:
     """The kind of training: written down, else spoken of by losses and names, else shown by its own keys."""
     if "stage" in values:
@@ -300,7 +304,8 @@ def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints
         near = values.get("num_generations", near)
     else:
         loss = values.get("loss_type")
-        word = stage_in([str(loss.value)] if loss else []) or stage_in(hints)
+        said = [str(s.value) for k, s in others.items() if k.rpartition(".")[2] in ALGORITHM]
+        word = stage_in([*([str(loss.value)] if loss else []), *said]) or stage_in(hints)
         if not word and "beta" in values and "max_prompt_length" in values:
             word = "dpo"
     if word and near:

@@ -1,0 +1,256 @@
+"""Courses of training side by side: what restarts, decay, critics, restarted rates and clipping look like in them."""
+
+import numpy as np
+import pytest
+
+from triage.agent.evidence import read_measures
+from triage.tools.discover import discover
+from triage.tools.relate.courses.look import side_by_side
+
+
+def told(tmp_path, files):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    run = discover(tmp_path)
+    read, opened = read_measures(run)
+    tables, events = (opened.tables, opened.events) if opened else ((), ())
+    return sorted({f.code for f in side_by_side(run, read.table, tables, events).findings})
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+# Restarts
+
+
+def log(steps, loss, norm, rate, form, head=""):
+    rows = [form.format(s=s, v=v, g=g, r=r) for s, v, g, r in zip(steps, loss, norm, rate, strict=True)]
+    return "\n".join([*([head] if head else []), *rows]) + "\n"
+
+
+FORMS = {
+    "en": "step {s} loss {v:.4f} grad_norm {g:.3f} lr {r:.4e}",
+    "pipes": "2026-01-02 10:00:00 | {s} | ntp {v:.4f} | norm {g:.3f} | rate {r:.4e}",
+    "zh": "步={s} 损失={v:.4f} 梯度范数={g:.3f} 学习率={r:.3e}",
+}
+
+
+def parts(form, climb=0.5, norm=8.0, at_once=0.0, back=True, rate=1.0, lower=0.0):
+    """A run to step 6000 and what goes on from 6000."""
+    old, new = np.arange(5000, 6001, 10), np.arange(6010, 8001, 10)
+    age = (new - 6000) / 10.0
+    shape = np.minimum(age / 6, 1) * (np.exp(-age / 40) if back else 1.0)
+    one = 2.3 + rng(1).normal(0, 0.01, len(old))
+    two = 2.3 + climb * shape + at_once - lower + rng(2).normal(0, 0.01, len(new))
+    fell = np.exp(-age / 20) if back else np.ones(len(new))
+    norms = 0.3 * (1 + (norm - 1) * fell)
+    first = log(old, one, 0.3 + rng(9).normal(0, 0.01, len(old)), np.full(len(old), 2e-4), form)
+    return first, log(new, two, norms, np.full(len(new), 2e-4 * rate), form, "starting")
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+def test_a_loss_and_a_norm_that_climb_and_fall_behind_a_restart_are_those_of_empty_moments(tmp_path, form):
+    one, two = parts(form)
+    assert told(tmp_path, {"a.log": one, "b.log": two}) == ["restart-with-fresh-optimizer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("go.sh", "torchrun train.py \\\n  --load /c/6000 --no-load-optim\n"),
+        ("conf.yaml", "resume:\n  load_optimizer_states: false\n"),
+        ("说明.md", "续训时未加载优化器。\n"),
+    ],
+)
+def test_a_higher_loss_with_a_file_that_says_what_was_left_out(tmp_path, name, text):
+    one, two = parts(FORMS["en"], climb=0.0, norm=1.0, at_once=0.3)
+    assert told(tmp_path, {"a.log": one, "b.log": two, name: text}) == ["restart-without-state"]
+
+
+def test_a_rate_that_is_another_behind_the_restart(tmp_path):
+    one, two = parts(FORMS["en"], climb=0.4, norm=1.0, back=False, rate=3.0)
+    assert told(tmp_path, {"a.log": one, "b.log": two}) == ["rate-off-since-restart"]
+
+
+def test_a_lower_loss_with_a_record_of_reads_that_begins_again(tmp_path):
+    one, two = parts(FORMS["en"], climb=0.0, norm=1.0, lower=0.08)
+    shards = rng(3).permutation(900)[:40]
+    rows = [f"{5000 + 25 * i},bin-{shards[i]:04d}" for i in range(40)]
+    rows += [f"{6001 + 25 * i},bin-{shards[i]:04d}" for i in range(30)]
+    reads = "step,shard\n" + "\n".join(rows) + "\n"
+    found = told(tmp_path, {"a.log": one, "b.log": two, "reads.csv": reads})
+    assert found == ["data-read-again-since-restart", "loss-lower-since-restart"]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        {"climb": 0.0, "norm": 1.0},
+        {"climb": 0.02, "norm": 1.2},
+    ],
+)
+def test_a_restart_that_goes_on_where_it_was_says_nothing(tmp_path, of):
+    one, two = parts(FORMS["en"], **of)
+    assert told(tmp_path, {"a.log": one, "b.log": two, "go.sh": "python t.py --no-load-rng\n"}) == []
+
+
+def test_a_sibling_from_scratch_and_a_few_points_are_no_restart(tmp_path):
+    steps = np.arange(10, 4000, 10)
+    falls = 2 + 6 * np.exp(-steps / 300) + rng(4).normal(0, 0.01, len(steps))
+    flat = [np.full(len(steps), v) for v in (0.3, 2e-4)]
+    one = log(steps, falls, *flat, FORMS["en"])
+    two = log(steps, falls + 0.3, *flat, FORMS["en"])
+    few = log(steps[:4] + 4000, falls[:4], flat[0][:4], flat[1][:4], FORMS["en"])
+    assert told(tmp_path, {"a.log": one, "b.log": two, "c.log": few}) == []
+
+
+# Decay
+
+
+def norms(left, loss_end=5.0, key="param_norm", stands=True):
+    steps = np.arange(0, 4001, 40)
+    shrinks = left + (1 - left) * np.exp(-steps / 600)
+    loss = loss_end + 5 * np.exp(-steps / 200) + (0 if stands else 1.2 * (1 - steps / 4000))
+    rows = [f"{s},{v:.4f},{800 * w:.3f}" for s, v, w in zip(steps, loss, shrinks, strict=True)]
+    return f"step,loss,{key}\n" + "\n".join(rows) + "\n"
+
+
+DIFF = "--- a/o.yaml\n+++ b/o.yaml\n@@ -1,3 +1,3 @@\n lr: 3e-4\n-weight_decay: 0.1\n+weight_decay: 2.0\n"
+
+
+@pytest.mark.parametrize("key", ["param_norm", "weights_l2", "参数总范数"])
+def test_weights_that_shrink_while_the_loss_stands(tmp_path, key):
+    assert told(tmp_path, {"m.csv": norms(0.1, key=key)}) == ["weights-shrink-loss-stands"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("x.diff", DIFF), ("o.yaml", "optim: {lr: 3e-4, wd: 1.5}\n"), ("o.py", "opt = torch.optim.Adam(p, lr=1e-3)\n")],
+)
+def test_weights_that_shrink_under_a_large_or_other_decay(tmp_path, name, text):
+    assert told(tmp_path, {"m.csv": norms(0.5), name: text}) == ["weights-shrink-under-decay"]
+
+
+@pytest.mark.parametrize(
+    "table", [norms(1.3), norms(0.8), norms(0.1, stands=False), norms(0.1, key="grad_norm"), norms(0.5)]
+)
+def test_weights_that_grow_or_learn_and_other_norms_say_nothing(tmp_path, table):
+    assert told(tmp_path, {"m.csv": table}) == []
+
+
+# Critics
+
+
+def ppo(names, explained, value=0.3, returns=8.0, reward=(11.0, 8.0), n=120):
+    r = rng(5)
+    rows = [
+        f"{i},{e + r.normal(0, 0.02):.4f},{value + r.normal(0, 0.05):.3f},{returns + r.normal(0, 0.3):.3f},"
+        f"{w + r.normal(0, 0.1):.3f}"
+        for i, e, w in zip(range(n), explained(np.linspace(0, 1, n)), np.linspace(*reward, n), strict=True)
+    ]
+    return f"step,{names}\n" + "\n".join(rows) + "\n"
+
+
+PPO = "explained_variance,values/mean,returns/mean,reward"
+
+
+@pytest.mark.parametrize("names", [PPO, "ev,vhat_mean,ret_mean,rm_mean", "解释方差,价值均值,回报均值,奖励"])
+def test_a_critic_that_explains_nothing_to_the_end(tmp_path, names):
+    assert told(tmp_path, {"m.csv": ppo(names, lambda x: 0 * x - 0.04)}) == ["critic-explains-nothing"]
+
+
+def test_values_far_from_returns_without_an_explained_variance(tmp_path):
+    names = "unused,vf_mean,ret_mean,score_mean"
+    assert told(tmp_path, {"m.csv": ppo(names, lambda x: x)}) == ["values-far-from-returns"]
+
+
+@pytest.mark.parametrize(
+    ("explained", "of"),
+    [
+        (lambda x: 0 * x + 0.7, {"value": 7.9}),
+        (lambda x: np.minimum(2 * x, 0.6), {"value": 7.5}),
+        (lambda x: 0 * x, {"n": 12}),
+        (lambda x: 0.7 - 0.9 * (x > 0.8), {"value": 7.9}),
+    ],
+)
+def test_a_critic_that_learns_or_that_is_lost_late_says_nothing(tmp_path, explained, of):
+    assert told(tmp_path, {"m.csv": ppo(PPO, explained, **of)}) == []
+
+
+def test_a_critic_of_no_use_in_a_run_that_learns_is_a_note(tmp_path):
+    assert told(tmp_path, {"m.csv": ppo(PPO, lambda x: 0 * x, reward=(2.0, 9.0))}) == ["critic-behind"]
+
+
+# Rates that start again
+
+
+def stages(peak=3e-4, rise=0.2, stays=0.6, drift=0.0, key="old_part", annealed=True):
+    first = np.arange(100, 10001, 100)
+    rate = 3e-4 * np.where(first < 7000, 1, np.maximum((10000 - first) / 3000, 0.01)) if annealed else 0 * first + 3e-4
+    one = log(first, 2.1 + rng(6).normal(0, 0.005, len(first)), 0 * first + 0.3, rate, FORMS["en"])
+    second = np.arange(20, 6001, 20)
+    up = np.minimum(second / 600, 1)
+    old = 2.1 + rise * up * (stays + (1 - stays) * np.exp(-second / 1500)) + drift * second / 6000
+    rows = [
+        f"step {s} loss {v - 0.3 * s / 6000:.4f} {key} {v + e:.4f} lr {peak * u:.4e}"
+        for s, v, u, e in zip(second, old, up, rng(7).normal(0, 0.005, len(second)), strict=True)
+    ]
+    return {"stage1.log": one, "stage2.log": "\n".join(rows) + "\n"}
+
+
+@pytest.mark.parametrize("key", ["old_part", "replay_loss", "web_nll"])
+def test_a_loss_of_old_data_that_rises_with_the_rate_after_an_annealed_stage(tmp_path, key):
+    assert told(tmp_path, stages(key=key)) == ["old-loss-rises-with-restarted-rate"]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [{"rise": 0.0}, {"rise": 0.2, "stays": 0.0}, {"rise": 0.02, "drift": 0.5}, {"peak": 1e-5}],
+    ids=["calm", "comes-back", "forgets-on-and-on", "low-peak"],
+)
+def test_a_stage_that_keeps_the_old_loss_or_forgets_on_and_on_says_nothing(tmp_path, of):
+    assert told(tmp_path, stages(**of) if "peak" not in of else stages(rise=0.0, **of)) == []
+
+
+# Clipping
+
+
+def clipping(level, rate, loss, key="gn", seed=8):
+    steps, r = np.arange(20, 4001, 20), rng(seed)
+    up = np.minimum(steps / 400, 1)
+    rows = [
+        f"{s},{loss + 5 * np.exp(-s / 300) + r.normal(0, 0.01):.4f},"
+        f"{level * np.exp(r.normal(0, 0.3)):.3f},{rate * u:.3e}"
+        for s, u in zip(steps, up, strict=True)
+    ]
+    return f"step,loss,{key},lr\n" + "\n".join(rows) + "\n"
+
+
+CLIP = [
+    ("c.yaml", "max_norm: 1.0\n"),
+    ("train.sh", "python t.py --clip-grad 1.0\n"),
+    ("o.json", '{"grad_clip": 1.0}\n'),
+]
+
+
+@pytest.mark.parametrize("file", CLIP, ids=[name for name, _ in CLIP])
+def test_a_faster_run_that_is_clipped_throughout_and_behind(tmp_path, file):
+    files = {"a.csv": clipping(0.4, 3e-4, 2.3), "b.csv": clipping(5.0, 1.5e-3, 2.45, seed=9), file[0]: file[1]}
+    assert told(tmp_path, files) == ["clipped-throughout-and-behind"]
+
+
+@pytest.mark.parametrize(
+    ("other", "clip"),
+    [
+        (clipping(5.0, 1.5e-3, 2.2, seed=9), 1.0),
+        (clipping(0.5, 1.5e-3, 2.45, seed=9), 1.0),
+        (clipping(5.0, 3e-4, 2.45, seed=9), 1.0),
+        (clipping(5.0, 1.5e-3, 2.45, seed=9), 20.0),
+    ],
+    ids=["ahead", "hardly-clipped", "same-rate", "high-limit"],
+)
+def test_a_run_that_is_ahead_or_hardly_clipped_says_nothing(tmp_path, other, clip):
+    files = {"a.csv": clipping(0.4, 3e-4, 2.3), "b.csv": other, "c.yaml": f"max_norm: {clip}\n"}
+    assert told(tmp_path, files) == []

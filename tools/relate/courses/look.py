@@ -1,0 +1,55 @@
+"""All logs and tables under a path as courses of training, before one training is chosen: what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...documents.event import Event
+from ...findings import Check, Report, declare
+from ...run import Run
+from ...series import SeriesTable
+from ...tables.table import Table
+from .clipped import clipped
+from .critics import unlearned
+from .left import Left
+from .norms import shrunk
+from .read import courses
+from .reads import reread
+from .resumed import resumed
+from .rewarmed import rewarmed
+
+CHECK = "courses of training side by side"
+CODES = declare(
+    "courses",
+    ("restart-with-fresh-optimizer", CHECK, "behind a restart loss and norm climb and fall as with empty moments"),
+    ("restart-without-state", CHECK, "the loss is higher since a restart for which files say what was not loaded"),
+    ("loss-higher-since-restart", CHECK, "the loss is higher since a restart, the learning rate goes on"),
+    ("loss-lower-since-restart", CHECK, "the loss is lower at once since a restart, the learning rate goes on"),
+    ("data-not-resumed", CHECK, "the loss is lower at once since a restart that did not restore the place in the data"),
+    ("rate-off-since-restart", CHECK, "behind a restart the learning rate is another, and the loss higher"),
+    ("data-read-again-since-restart", CHECK, "from a restart on a record of reads begins again from its first row"),
+    ("weights-shrink-under-decay", CHECK, "norms of parameters shrink, the loss stands, and the decay is large or new"),
+    ("weights-shrink-loss-stands", CHECK, "norms of parameters shrink to less than half while the loss stands"),
+    (
+        "critic-explains-nothing",
+        CHECK,
+        "the explained variance is about 0 or below to the end, the reward does not rise",
+    ),
+    ("critic-behind", CHECK, "the explained variance is about 0 or below to the end"),
+    ("values-far-from-returns", CHECK, "the value estimates lie far from the returns to the end"),
+    ("old-loss-rises-with-restarted-rate", CHECK, "after an annealed stage the rate climbs again, a loss with it"),
+    ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
+    ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
+)
+
+
+def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), events: Sequence[Event] = ()) -> Report:
+    """What the courses of all logs and tables say together."""
+    found = courses(series, tables)
+    told = [
+        *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
+        *rewarmed(found), *clipped(run, found),
+    ]  # fmt: skip
+    if not found:
+        return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))
+    return Report("courses", tuple(told), (Check(CHECK, "found" if told else "clear"),))

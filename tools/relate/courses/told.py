@@ -1,0 +1,65 @@
+"""Numbers that the small files of a run set or change: read only once a course asks for an explanation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from ...documents.event import Event
+from ...findings import Evidence, TriageError
+from ...patterns import bounded
+from ...reading import head
+from ...run import Run
+
+MOST_FILES, BYTES, LOG_BYTES = 60, 32_768, 4_096
+KINDS = ("config", "script", "code", "log", "document")
+_NUMBER = r"[\"']?\s?[:=\s]\s?([0-9.]{1,12}(?:e[-+]?\d{1,3})?)(?![\w.])"
+DECAY = bounded(
+    r"(?i)(?<![a-z])(?:weight_?decay|wd|decay|reg|l2|l2_?reg\w*|lambda|weight decay|权重衰减|正则\S{0,2}|衰减)"
+    + _NUMBER
+)
+CLIP = bounded(
+    r"(?i)(?<![a-z])(?:(?:max[_-]?)?(?:grad(?:ient)?[_-]?)?clip(?:ping)?(?:[_-]?(?:grad\w*|norm|value|at|to))?"
+    r"|max[_-](?:grad[_-])?(?:norm|gn)|gradient_clipping|clip_grad_norm|(?:梯度)?裁剪\S{0,2})" + _NUMBER
+)
+KIND = bounded(
+    r"(?i)adam_?w_mode[\"']?\s?[:=]\s?(?:false|0)|decoupled\w*[\"']?\s?[:=]\s?(?:false|no|0)|\boptim\.Adam\b(?!W)"
+    r"|(?<![a-z.])Adam\(|\bl2_?(?:mode|in_grad\w*)[\"']?\s?[:=]\s?(?:true|1)|\badam_l2\b"
+)
+
+
+def numbers(run: Run, pattern: re.Pattern[str], words: Sequence[str]) -> Iterator[tuple[float, Evidence]]:
+    """Every number that the small files give for a setting."""
+    for name, number, line in _lines(run, words):
+        for match in pattern.finditer(line):
+            with suppress(ValueError):
+                yield float(match[1]), Evidence(name, number, text=line.strip())
+
+
+def kinds(run: Run) -> Iterator[Evidence]:
+    """Lines that make the decay a term of the gradient."""
+    for name, number, line in _lines(run, ("adam", "decoupled", "l2", "optim")):
+        if not line.startswith("-") and KIND.search(line):
+            yield Evidence(name, number, text=line.strip())
+
+
+def changed(events: Sequence[Event], pattern: re.Pattern[str], times: float) -> Iterator[tuple[float, float, Evidence]]:
+    """Settings that a diff changes from one number to another, by this many times or more."""
+    for e in events:
+        if e.what == "config" and e.old and e.new and pattern.search(f"{e.variable}: {e.new}"):
+            with suppress(ValueError):
+                old, new = float(e.old), float(e.new)
+                if new >= times * old >= 0:
+                    yield old, new, Evidence(e.file, e.line, text=e.text)
+
+
+def _lines(run: Run, words: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+    small = sorted((a for a in run.artifacts if a.kind in KINDS), key=lambda a: KINDS.index(a.kind))
+    for artifact in small[:MOST_FILES]:
+        text = ""
+        with suppress(TriageError, OSError):
+            text = head(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES).decode("utf-8", "replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) <= 600 and any(word in line.lower() for word in words):
+                yield artifact.name, number, line
