@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
-from . import called, entered, kernels, profiled, scaling, topology
+from . import called, entered, kernels, links, profiled, scaling, topology
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -18,6 +18,7 @@ CODES = declare(
     ("copies-fill-time", LAYOUT, "a profile spends its time on single copies between host and device"),
     ("kernels-contradict-precision", LAYOUT, "a profile has products in 32 bits where 16 are set"),
     ("loader-fills-profile", LAYOUT, "a profile spends its time in the loader of the data"),
+    ("link-below-others", LAYOUT, "the link of one port, card, host or pair is slower or narrower than all others"),
     ("scaling-falls", LAYOUT, "each device brings less, the more of them there are"),
     ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
 )
@@ -33,4 +34,5 @@ def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
         *entered.entered(some),
         *kernels.looked(some, settings),
         *scaling.scaled(some),
+        *links.slow_links(some),
     ]
