@@ -225,7 +225,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
     from ..tools.data.between import corpora, evalrows, gathered, shards, splits
-    from ..tools.operation import collectives, engines, fields, handed, machines, places, sampling
+    from ..tools.operation import collectives, engines, fields, handed, machines, places, sampling, starts
     from ..tools.scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -236,6 +236,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
         "sampling": sampling.check_sampling, "handed": handed.check_handed,
+        "starts": starts.check_starts,
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
