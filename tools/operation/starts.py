@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ CODES = declare(
 )
 FILES, BYTES, END, LINE = 80, 256 << 10, 64 << 10, 600
 GIVEN = bounded(
-    r"gres[= ]gpu(?::[A-Za-z][\w-]{0,30})?:(\d{1,3})\b|--gpus-per-(?:node|task)[= ](?:[a-z]\w{0,20}:)?(\d{1,3})\b"
+    r"gres[= ]gpu(?::[A-Za-z][\w-]{0,30})?:(\d{1,3})\b|--gpus-per-node[= ](?:[a-z]\w{0,20}:)?(\d{1,3})\b"
     r"|\bngpus=(\d{1,3})\b|nvidia\.com/gpu[\"']?\s?:\s?[\"']?(\d{1,3})\b|docker run .{0,80}--gpus[= ](\d{1,3})\b"
 )
 VISIBLE = bounded(r"\b(?:CUDA|ASCEND_RT|HIP)_VISIBLE_DEVICES=[\"']?(\d{1,3}(?:,\d{1,3}){0,127})(?![\w,$])")
@@ -57,7 +57,7 @@ class At(NamedTuple):
 def check_starts(run: Run) -> Report:
     """Where the processes of a job cannot be what they are started as."""
     found = [*_exceed(run), *_uneven(run), *_twice(run)]
-    scripts = bool(run.of("script"))
+    scripts = any(True for _ in run.of("script"))
     return Report(
         "starts", tuple(found), (Check(CHECK, "found" if found else "clear" if scripts else "not-applicable"),)
     )
@@ -71,7 +71,7 @@ def _start(path: Path) -> str:
 
 def _exceed(run: Run) -> Iterator[Finding]:
     """Scripts that start more processes on a machine than it gives devices."""
-    for artifact in run.of("script", "config")[:FILES]:
+    for artifact in islice(run.of("script", "config"), FILES):
         text = _start(artifact.path) if artifact.path.suffix not in (".py", ".ipynb", ".diff", ".patch") else ""
         if not ("nproc" in text or "gpus" in text) or ELSEWHERE.search(text):
             continue
@@ -112,32 +112,31 @@ def _given(lines: list[tuple[int, str]], name: str) -> Iterator[At]:
 def _asked(lines: list[tuple[int, str]], name: str) -> Iterator[At]:
     for i, line in lines:
         for found in ASKED.finditer(line):
-            number, at = _number(found[1], lines)
-            if number is not None:
-                yield At(number, Evidence(name, i, text=clean((at or line).strip(), 200)))
+            if (number := _number(found[1], lines)) is not None:
+                yield At(number, Evidence(name, i, text=clean(line.strip(), 200)))
 
 
-def _number(said: str, lines: list[tuple[int, str]]) -> tuple[int | None, str]:
-    """The number that is said, or that the variable has which is named, and its line."""
+def _number(said: str, lines: list[tuple[int, str]]) -> int | None:
+    """The number that is said, or that the variable has which is named; None where it is told twice."""
     if said.isdecimal():
-        return int(said), ""
+        return int(said)
     variable = FALLS_BACK.match(said)
     if variable is None or not said.startswith("$"):
-        return None, ""
+        return None
     if variable[2]:
-        return int(variable[2]), ""
+        return int(variable[2])
     given = re.compile(
         rf"\b{re.escape(variable[1])}=[\"']?(?:\$\{{{re.escape(variable[1])}:?[-=])?(\d{{1,3}})\}}?(?![\w.])"
     )
-    all_ = {(int(m[1]), line) for _, line in lines if (m := given.search(line))}
-    return next(iter(all_)) if len({n for n, _ in all_}) == 1 else (None, "")
+    numbers = {int(m[1]) for _, line in lines if (m := given.search(line))}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _uneven(run: Run) -> Iterator[Finding]:
     """A log that ends in weights cut by a number that does not divide the heads."""
-    heads = [h for a in run.of("config", "model", "tokenizer", "metadata")[:FILES] if a.path.suffix == ".json"
+    heads = [h for a in islice(run.of("config", "model", "tokenizer", "metadata"), FILES) if a.path.suffix == ".json"
              for h in _heads(a.path, a.name)]  # fmt: skip
-    for artifact in run.of("log")[:FILES] if heads else ():
+    for artifact in islice(run.of("log"), FILES) if heads else ():
         for number, dims, size, text in _cuts(artifact.path):
             for head_ in heads:
                 ways = next((w for w, own in pairwise(dims)
@@ -185,7 +184,7 @@ def _twice(run: Run) -> Iterator[Finding]:
     """Logs, one for each machine, of which two say the same ranks while others are said by none."""
     told: dict[str, dict[int, Evidence]] = {}
     worlds: set[int] = set()
-    for artifact in run.of("log")[:FILES]:
+    for artifact in islice(run.of("log"), FILES):
         text = _start(artifact.path)[:END]
         if "r=" not in text and "ank" not in text and "RANK" not in text:
             continue
