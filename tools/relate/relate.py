@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, runaway, serving, staged, steady, streamed, worsening
+from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -146,6 +146,7 @@ CODES = declare(
     ("acceptance-falls", SERVING, "fewer tokens of the draft are accepted than at first, for good"),
     ("host-memory-grows", SERVING, "the host's memory in use grows and is not given back"),
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
+    ("prefix-cache-lost", SERVING, "prompts come no longer from the cache, and the first token waits for it"),
     ("load-not-served", SERVING, "a load test in which many requests fail or are not run together"),
     (
         "pairs-not-told-apart",
@@ -351,6 +352,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *worsening.scores_fell(r.lines),
             *loads.unserved(r.tables),
             *steady.kept(r.lines, r.settings),
+            *prefix.prefix_lost(r.tables, r.lines),
         ],
     ),
     JOBS: (

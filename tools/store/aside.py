@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from ..documents.event import Claim, Event
 from ..findings import TriageError
-from ..reading import Chunk, lines_of
+from ..reading import Chunk, head, lines_of
 from ..run import Run
 from ..tables.table import Column, Table
 
 ASIDE = 8 << 20
 """Bytes up to which a file with a reader of its own is read for rows and dated lines as well."""
+PROFILE = 64 << 10
+"""Bytes up to which a log that measures nothing may be a profile."""
+RUNS = (b"aten::", b"gemm", b"nccl", b"AllReduce", b"flash", b"Memcpy", b"elementwise", b"_kernel", b"softmax")
+"""What stands among the names of kernels and operations."""
 MOST_PARTS = 512
 """Parts of a table that are measured side by side."""
 TRIALS = 2048
@@ -52,9 +57,27 @@ def aside(
             else:
                 from ..documents.read import read_document
 
+                rows += _profiles(artifact.path, artifact.name) if size <= PROFILE else []
                 told = read_document(artifact.path, artifact.name)
                 happened, said = [*happened, *told.events], [*said, *told.claims]
     return rows, happened, said
+
+
+def _profiles(path: Path, name: str) -> list[Table]:
+    """Profiles that lie as text: rows of kernels or operations with what each took."""
+    start = head(path, PROFILE)
+    if not any(word in start for word in RUNS):
+        return []
+    from ..tables.read import read_tables
+
+    return [t for t in read_tables(path, name) if len(t) > 2 and not t.of("axis") and _of_kernels(t)]
+
+
+def _of_kernels(table: Table) -> bool:
+    """Whether one column names what ran, and others how long."""
+    first = table.columns[0].values
+    ran = sum(any(word in str(v).encode() for word in RUNS) for v in first) if first.dtype.kind == "O" else 0
+    return ran > 1 and bool(table.of("measure"))
 
 
 def cases(run: Run) -> list[Table]:

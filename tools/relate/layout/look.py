@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
-from . import called, entered, kernels, profiled, scaling, topology
+from . import called, entered, held, kernels, links, profiled, scaling, topology, wider
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -18,6 +18,9 @@ CODES = declare(
     ("copies-fill-time", LAYOUT, "a profile spends its time on single copies between host and device"),
     ("kernels-contradict-precision", LAYOUT, "a profile has products in 32 bits where 16 are set"),
     ("loader-fills-profile", LAYOUT, "a profile spends its time in the loader of the data"),
+    ("link-below-others", LAYOUT, "the link of one port, card, host or pair is slower or narrower than all others"),
+    ("slower-when-group-wider", LAYOUT, "trainings whose inner group is wider than a machine are the slow ones"),
+    ("clock-held-on-one", LAYOUT, "the clock of one card or machine alone is held down while it works"),
     ("scaling-falls", LAYOUT, "each device brings less, the more of them there are"),
     ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
 )
@@ -33,4 +36,7 @@ def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
         *entered.entered(some),
         *kernels.looked(some, settings),
         *scaling.scaled(some),
+        *links.slow_links(some),
+        *held.held_down(some),
+        *wider.slower_when_wider(some, settings),
     ]
