@@ -61,9 +61,8 @@ WORDS = (
     "载",
 )
 LISTS = bounded(
-    r"(?i)(?:\b(?:re)?load\w*|restor\w*|\bresum\w*|\bread|恢复|加载|载入|读取)[\w\"']{0,8}\s?[:=(]?\s?\[?"
-    r"[\w\"' /]{0,30}"
-    r"\b(?:params?|weights?|model|module|权重|模型)\b[^\n]{0,40}[,+&、]"
+    r"(?i)(?:\b(?:re)?load|\brestor|\bresum|\bread|恢复|加载|载入|读取)[^\n,+&、]{0,40}"
+    r"(?:\b(?:params?|weights?|model|module)\b|权重|模型)[^\n,+&、]{0,24}[,+&、]"
 )
 """A line that lists what is loaded, the weights among it."""
 PARTS = bounded(
