@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from .findings import TriageError, clean
+from .heads import sniffed
 from .kinds import OPEN, Kind, Recognised, Refused, recognise, shows, wanted
-from .reading import sniffed
 from .run import Artifact, Run, Skipped, natural
 from .secrets import redact, unstyled
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .metrics import canonical, counts, split_named, step_key, tells
 from .patterns import bounded
-from .reading import head, parse_json
+from .reading import NUL_HEAD, NUL_LIMIT, head, parse_json
 
 SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
 """The head of a TensorBoard download: one metric, named by the file."""
@@ -200,3 +200,17 @@ def cells(text: str, delimiter: str) -> list[str]:
         return next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error:
         return []
+
+
+def sniffed(path: Path, size: int) -> tuple[bytes, int]:
+    """The first bytes after those NUL bytes with which a file begins that was not written out, and how many those are.
+
+    Raises:
+        TriageError: as `iter_chunks`.
+    """
+    first = head(path, size)
+    if not first.startswith(bytes(NUL_HEAD)):
+        return first, 0
+    longer = head(path, NUL_LIMIT + size)
+    rest = longer.lstrip(b"\0")
+    return (rest[:size], len(longer) - len(rest)) if rest else (first, 0)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -31,6 +32,8 @@ TAIL_LIMIT = 4 << 10
 """Bytes kept from its end: a traceback glued to a long line stands there."""
 TRIED = 128 << 10
 """Bytes decoded at a time only to see whether they can be: what comes out stays in the processor's cache."""
+SMALL, BEGINNING = 64 << 10, 1 << 20
+"""Bytes of the beginning of a file that are kept while a run is looked at: of most, and where more is asked for."""
 FREE = 12 << 20
 """Bytes that a packed log may give whatever their ratio: seconds of reading where every line is a step."""
 
@@ -122,24 +125,22 @@ def head(path: Path, size: int = 4096) -> bytes:
         TriageError: as `iter_chunks`.
     """
     try:
-        with open_unpacked(path) as stream:
-            return stream.read(size)
+        file = path, (stat := os.stat(path)).st_mtime_ns, stat.st_size
+        first = _beginning(*file, SMALL)
+        if size <= SMALL or len(first) < SMALL:
+            return first[:size]
+        return (_beginning if size <= BEGINNING else _read_beginning)(*file, max(size, BEGINNING))[:size]
     except BROKEN as error:
         raise _unreadable(path, error) from error
 
 
-def sniffed(path: Path, size: int) -> tuple[bytes, int]:
-    """The first bytes after those NUL bytes with which a file begins that was not written out, and how many those are.
+def _read_beginning(path: Path, changed: int, length: int, size: int) -> bytes:
+    with open_unpacked(path) as stream:
+        return stream.read(size)
 
-    Raises:
-        TriageError: as `iter_chunks`.
-    """
-    first = head(path, size)
-    if not first.startswith(_NULS[:NUL_HEAD]):
-        return first, 0
-    longer = head(path, NUL_LIMIT + size)
-    rest = longer.lstrip(b"\0")
-    return (rest[:size], len(longer) - len(rest)) if rest else (first, 0)
+
+_beginning = lru_cache(64)(_read_beginning)
+"""What many readers ask of one file, read once as long as it stays as it is."""
 
 
 def parse_json(data: bytes) -> Any:

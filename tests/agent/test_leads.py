@@ -211,7 +211,7 @@ REPLAYED = {
         f"{{'loss': {'nan' if i > 15 and i % 5 == 0 else f'{2 - i / 100:.3f}'}, 'grad_norm': 1.1, 'step': {i}}}\n"
         for i in range(1, 90)
     ),
-    "replay.csv": "attention_kernel,padded_rows,fully_masked_rows,nan_rows\n"
+    "replay.csv": "attention_kernel,padded_rows,fully_masked_rows,ms\n"
     + "".join(f"flash_sdpa,{i % 3},{i % 2},{i % 2}\neager_math,{i % 3},{i % 2},0\n" for i in range(20)),
     "replay.md": "Rows whose attention mask is all zero under the fused sdpa kernel against the eager math backend.\n",
 }

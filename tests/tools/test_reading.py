@@ -204,3 +204,15 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_ended_at_first(tmp_pat
         with path.open("ab") as file:
             file.write(b"step 2 loss 1\n" * 1000)
     assert lines == 1000
+
+
+def test_a_beginning_that_is_asked_for_again_is_that_of_the_file_as_it_is_now(tmp_path):
+    file = tmp_path / "train.log"
+    file.write_bytes(b"a" * 100)
+    assert (head(file, 10), head(file, 2 << 20)) == (b"a" * 10, b"a" * 100)
+    file.write_bytes(b"b" * 101)
+    assert head(file, 10) == b"b" * 10
+    file.write_bytes(b"c" * (3 << 20))
+    assert [len(head(file, size)) for size in (10, 64 << 10, 65 << 10, 1 << 20, 2 << 20, 4 << 20)] == [
+        10, 64 << 10, 65 << 10, 1 << 20, 2 << 20, 3 << 20,
+    ]  # fmt: skip

@@ -24,7 +24,7 @@ CHECK = "sampling of a server against what was asked of it"
 CODES = declare(
     "sampling", ("served-otherwise-than-asked", CHECK, "a server samples with defaults that no caller asked for")
 )
-FILES, BYTES, SMALL, REQUESTS = 60, 4 << 20, 256 << 10, 4000
+FILES, BYTES, SMALL, REQUESTS = 60, 1 << 20, 256 << 10, 4000
 LEAST, SHARE = 3, 0.9
 """Requests that a log must show, and their share with one and the same value."""
 NUMBER = r"[\"']?\s{0,3}[:=：]\s{0,3}[\"']?(-?\d{1,3}(?:\.\d{1,6})?)(?![\w.])"

@@ -23,7 +23,7 @@ CODES = declare(
 WAITED = bounded(r"Timeout\(ms\)=(\d{4,9})|ran for (\d{4,9}) milli")
 BAR = bounded(
     r"(?P<what>[^%|\n]{0,120}?)(?P<share>\d{1,3}(?:\.\d{1,3})?)%\|?(?:[^\n|]{0,80}\|)? ?(?P<done>\d[\d,.]{0,15}[kMG]?)/"
-    r"(?P<all>\d[\d,.]{0,15}[kMG]?) ?\[(?P<spent>(?:\d{1,3}:)?\d{1,3}:\d\d)<"
+    r"(?P<all>\d[\d,.]{0,15}[kMG]?) ?\[(?P<spent>(?:\d{1,3}:)?\d{1,3}:\d\d)[<,]"
 )
 """A bar as tqdm draws it."""
 NEAR = 400

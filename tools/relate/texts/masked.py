@@ -60,7 +60,7 @@ def misplaced(table: Table) -> Iterator[Finding]:
     if not ENOUGH <= len(table) <= ROWS or any(True for _ in labels_on_prompt(table)):
         return
     piece = next((c for c in table.columns if c.values.dtype.kind == "O" and means(PIECE, c.name)), None)
-    found = next((flags for c in table.columns if c is not piece and (flags := _trained(c)) is not None), None)
+    found = in_loss(table, piece)
     whose = _whose(table, piece)
     if found is None or whose is None:
         return
@@ -105,7 +105,14 @@ def _windows(rows: np.ndarray) -> list[np.ndarray]:
     return [w for w in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(w) > 3]
 
 
-def _trained(column: Column) -> tuple[Column, np.ndarray] | None:
+def in_loss(table: Table, piece: Column | None) -> tuple[Column, np.ndarray] | None:
+    """The column that tells which tokens are trained on: labels before a mask, which may be that of the attention."""
+    others = [c for c in table.columns if c is not piece]
+    others.sort(key=lambda c: not (c.values.dtype.kind == "f" and bool((c.values == -100).any())))
+    return next((flags for c in others if (flags := trained_rows(c)) is not None), None)
+
+
+def trained_rows(column: Column) -> tuple[Column, np.ndarray] | None:
     """Which rows are trained on, where the column is of that kind and both are there."""
     name = plain(column.name) or column.name
     hidden = bool(HIDDEN.search(name))
