@@ -61,6 +61,8 @@ _ODD = bounded(
     r"|as (?:if|though)|still (?!(?:has|is|was|runs|trains|needs|falls|drops|rises|goes|takes|learns|looks)\b)\w{3,}s"
     r"|(?:but|yet|however),? (?:it|they|(?:the |our )?(?:model|answers?|outputs?|responses?|results?|users?|people"
     r"|customers?|raters?))"
+    r"|(?:talks?|speaks?|behaves?|answers?|repl(?:y|ies)|responds?|acts?|sounds?|outputs?) (?:\w+ ){0,3}"
+    r"(?:like|as|to) (?:\w+ ){0,2}(?:base|original|vanilla|untrained|untuned|stock|pre-?trained)"
     r"|cannot|can'?t|(?:does|did|do|has|have|had)(?: not|n'?t)|won'?t|hardly|barely|stuck)\b"
     r"|却|依然|仍(?:然|旧)?(?:是|在|给|说|答|输出)"
     r"|总是|总把|老是|老(?:在|把)|一直(?:是|只|都|没|不|为)|都是(?:一|同)|[一同]个?(?:腔调|样子|味|句式)|千篇一律"

@@ -60,6 +60,8 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
     for order, separator in enumerate((*SEPARATORS, "") if strict else (*SEPARATORS, ":", "")):
         if separator == ":" and any(part >= 0.8 for part, *_ in found):
             continue  # of a clock in a cell
+        if separator == "" and any(part >= 0.95 and _quotes(data, shape.separator) for part, *_, shape in found):
+            continue  # of words in a quoted cell
         counts = Counter(len(cells) for cells in cut(data, separator, quoted))
         width, often = max(counts.items(), key=lambda c: (c[1] * (c[0] > 1), c[0]))
         share = often / len(data)
@@ -81,6 +83,11 @@ def _one_column(data: list[str], strict: bool) -> Shape | None:
     """A file of numbers, one in each line, perhaps under a header."""
     numbers = sum(is_number(t.strip()) for t in data)
     return Shape("\0", 1) if numbers >= len(data) - 1 and (numbers > 2 or not strict) and numbers else None
+
+
+def _quotes(data: list[str], separator: str) -> bool:
+    """Whether most lines have a cell in quotes behind this separator."""
+    return 2 * sum(f'{separator}"' in text for text in data) > len(data)
 
 
 def _clean(data: list[str], separator: str, width: int) -> float:

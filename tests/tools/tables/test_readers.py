@@ -223,3 +223,13 @@ def test_lines_that_only_colons_part_are_still_a_table(tmp_path):
     path = tmp_path / "users.csv"
     path.write_text("\n".join(["name:group:size", *(f"n{i}:g{i % 3}:{i * 11}" for i in range(12))]) + "\n")
     assert [[c.name for c in t.columns] for t in read_tables(path, path.name)] == [["name", "group", "size"]]
+
+
+def test_words_of_sentences_in_quotes_are_no_cells(tmp_path):
+    """Sentences of one build have as many blanks in every line as a table would."""
+    rows = "".join(
+        f'q{i}?,"The answer {i} has {i} parts, and each is told.","The answer {i} has {i} parts."\n' for i in range(8)
+    )
+    (tmp_path / "replies.csv").write_text("q,base,tuned\n" + rows)
+    (table,) = read_tables(tmp_path / "replies.csv", "replies.csv")
+    assert [c.name for c in table.columns] == ["q", "base", "tuned"]

@@ -9,14 +9,17 @@ from .pushed import lands_short, named_otherwise
 from .read import texts
 from .requests import unnamed
 from .scale import scaled_otherwise
+from .small import too_small
 
 MERGE = "the base and scale of a merge against those of the training"
+SAVED = "the bytes of saved weights against the parameters that were trained"
 ASKED, SYNC = "requests against the adapters that an engine holds", "weights pushed against weights landed"
 CODES = declare(
     "handed",
     ("merged-into-another-base", MERGE, "an adapter is merged into another base than the one it was trained on"),
     ("base-changed-before-merge", MERGE, "the base's checksum at the merge is not the one that training wrote"),
     ("merge-scaled-otherwise", MERGE, "a merge scales an adapter otherwise than its settings ask"),
+    ("weights-below-parameters", SAVED, "a file of trained weights is smaller than what was trained can be"),
     ("adapter-never-asked-for", ASKED, "an engine loads an adapter again and again, and no request asks for it"),
     ("push-lands-short", SYNC, "fewer tensors land in the engine than are pushed and than it holds, at every push"),
     ("fewer-tensors-land", SYNC, "fewer tensors land than are pushed, which an engine that fuses them would also show"),
@@ -29,11 +32,17 @@ def check_handed(run: Run) -> Report:
     some = texts(run)
     found: dict[str, list[Finding]] = {
         MERGE: [*another_base(some), *another_sum(some), *scaled_otherwise(some)],
+        SAVED: [*too_small(some)],
         ASKED: [*unnamed(some)],
         SYNC: [*lands_short(some), *named_otherwise(some)],
     }
     roles = {t.role for t in some}
-    looked = {MERGE: {"merge", "train"} <= roles, ASKED: bool(found[ASKED]), SYNC: bool(found[SYNC])}
+    looked = {
+        MERGE: {"merge", "train"} <= roles,
+        SAVED: bool(found[SAVED]),
+        ASKED: bool(found[ASKED]),
+        SYNC: bool(found[SYNC]),
+    }
     checks = tuple(
         Check(name, "found" if found[name] else "clear" if looked[name] else "not-applicable") for name in found
     )

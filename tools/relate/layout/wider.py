@@ -39,7 +39,8 @@ def _split(table: Table, tables: Sequence[Table], settings: Settings) -> Finding
     width = _widths(table)
     speed = next((c for c in _numbers(table) if means(FAST, c.name)), None)
     time = next((c for c in _numbers(table) if means(SLOW, c.name)), None)
-    rate = speed.values if speed is not None else 1 / time.values if time is not None else None
+    with np.errstate(divide="ignore"):
+        rate = speed.values if speed is not None else 1 / time.values if time is not None else None
     each = _each(table, tables, settings) if width is not None and rate is not None else None
     if width is None or rate is None or each is None:
         return None

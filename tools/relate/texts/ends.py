@@ -9,7 +9,7 @@ import numpy as np
 from ...findings import Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Table
-from ..distributions import ENOUGH, shown, texts
+from ..distributions import shown, texts
 from ..line import means
 from .masked import PIECE, ROWS, in_loss
 
@@ -17,14 +17,14 @@ MARK = bounded(
     r"(?i)^(?:</s>|<eos>|<end>|\[eos\]|<[|｜]?(?:im_end|eot_id|eot|eos|end_of_turn|end_of_text|endoftext|end_of_sentence"
     r"|end▁of▁sentence|turn_end|return|end|assistant_end)[|｜]?>)$"
 )
-LEAST = 4
-"""Tokens of an answer that are trained on, so that it is one."""
+LEAST, FEW = 4, 10
+"""Tokens of an answer that are trained on, so that it is one, and tokens of a dump."""
 
 
 def end_left_out(table: Table) -> Iterator[Finding]:
     """The mark behind every answer is no label, and no such mark anywhere in the table is one."""
     piece = next((c for c in table.columns if c.values.dtype.kind == "O" and means(PIECE, c.name)), None)
-    if piece is None or not ENOUGH <= len(table) <= ROWS:
+    if piece is None or not FEW <= len(table) <= ROWS:
         return
     flags = in_loss(table, piece)
     if flags is None:

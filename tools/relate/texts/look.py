@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import ends, groups, loops, markers, masked, overlap, phrases, scorers, tokens, toolcalls, troubled
+from . import ends, groups, loops, markers, masked, overlap, phrases, same, scorers, tokens, toolcalls, troubled
 
 TEXTS = "texts in tables"
 MOST_TABLES, MOST_ROWS = 200, 20_000
@@ -19,6 +19,7 @@ CODES = declare(
     ("turn-marks-in-outputs", TEXTS, "outputs of a table hold the marks of a chat template as text"),
     ("tool-calls-left-in-text", TEXTS, "answers hold calls of tools as text, and their field for calls is empty"),
     ("eos-not-trained", TEXTS, "the mark behind every answer of a dump of tokens is no label"),
+    ("answers-of-the-base", TEXTS, "a trained model's answers are those of its base, word for word"),
     ("rows-carry-errors", TEXTS, "a good part of the rows of a table carries an error of the program"),
     ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
     ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
@@ -39,6 +40,7 @@ LOOKS = (
     toolcalls.left_in_text,
     troubled.failed_rows,
     ends.end_left_out,
+    same.of_the_base,
     masked.misplaced,
     tokens.unmoved,
     tokens.padded_fail,

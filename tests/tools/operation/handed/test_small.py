@@ -1,0 +1,47 @@
+"""A saved adapter of fewer bytes than the parameters that were trained holds no weights."""
+
+import pytest
+
+from triage.tools.discover import discover
+from triage.tools.operation.handed import check_handed
+
+LS = "-rw-r--r-- 1 ml ml {size:>9} Mar  6 04:51 {name}\n"
+LOG = (
+    "trainable params: 167,772,160 || all params: 8,198,033,408 || trainable%: 2.0465\nstep 1/1200 loss 1.83 lr 2e-6\n"
+)
+NAMES = {"safetensors": "adapter_model.safetensors", "bin": "adapter_model.bin", "lora": "out/lora_weights.pt"}
+
+
+def told(tmp_path, listing, log=LOG):
+    (tmp_path / "train.txt").write_text(log)
+    (tmp_path / "listing.txt").write_text(listing)
+    return [f.code for f in check_handed(discover(tmp_path)).findings]
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+@pytest.mark.parametrize("log", [LOG, "可训练参数量: 167772160\nstep 1 loss 1.8\n"], ids=["peft", "zh"])
+def test_a_file_of_headers_alone(tmp_path, name, log):
+    assert told(tmp_path, LS.format(size=56784, name=name), log) == ["weights-below-parameters"]
+
+
+def test_sizes_before_names(tmp_path):
+    assert told(tmp_path, "56784  final/adapter_model.safetensors\n") == ["weights-below-parameters"]
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        LS.format(size=335_604_696, name="adapter_model.safetensors"),  # two bytes each
+        LS.format(size=83_900_000, name="adapter_model.safetensors"),  # half a byte each
+        LS.format(size=771, name="adapter_config.json"),
+        LS.format(size=56784, name="adapter_model-00001-of-00004.safetensors"),  # one part
+        LS.format(size=56784, name="tokenizer.model"),
+        "",
+    ],
+)
+def test_whole_files_parts_and_others_are_silent(tmp_path, listing):
+    assert told(tmp_path, listing) == []
+
+
+def test_without_a_count_nothing_is_told(tmp_path):
+    assert told(tmp_path, LS.format(size=56784, name="adapter_model.safetensors"), "step 1 loss 1.8\n") == []

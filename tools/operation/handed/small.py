@@ -1,0 +1,59 @@
+"""A file of weights against the parameters that it ought to hold: by a listing and by what the training counts.
+
+No format keeps a parameter in less than half a byte; a file below that holds headers and shapes, and no weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from .read import Text
+
+TRAINED = bounded(
+    r"(?i)(?:trainable(?:[ _]params?(?:eters)?)?|可训练参数(?:量)?|params? to (?:train|learn))\D{0,16}?"
+    r"(\d{1,3}(?:[,_]\d{3}){1,4}|\d{5,14})(?![\d.%])"
+)
+LISTED = bounded(
+    r"^[-l][rwxsStT-]{9}\S?\s+\d+\s+\S+\s+\S+\s+(\d{1,15})\s.{5,40}\s(\S*(?:adapter|lora)\S*\.(?:safetensors|bin|pt))$"
+    r"|^\s*(\d{1,15})\s{1,8}(?:\S{4,20}\s+){0,3}(\S*(?:adapter|lora)\S*\.(?:safetensors|bin|pt))$"
+)
+"""A file of an adapter's weights with its bytes, as `ls -l` or `find -printf` print it."""
+PART = bounded(r"\d+-of-\d+|_\d{5}\b|shard|rank[_-]?\d")
+LEAST, HALF = 100_000, 0.5
+"""Parameters from which on a header is no matter, and bytes of one at least."""
+
+
+def too_small(texts: Sequence[Text]) -> Iterator[Finding]:
+    """The saved adapter has far fewer bytes than the parameters that were trained."""
+    trained = next((hit for t in texts if t.role == "train" or t.name.endswith((".log", ".txt", ".out", ".err"))
+                    for hit in _counted(t)), None)  # fmt: skip
+    if trained is None:
+        return
+    count, where = trained
+    for text in texts:
+        for number, line in enumerate(text.lines, 1):
+            hit = LISTED.match(line) if "adapter" in line or "lora" in line else None
+            if hit is None:
+                continue
+            size, name = int(hit[1] or hit[3]), PurePosixPath(hit[2] or hit[4]).name
+            if size >= HALF * count or PART.search(name) or size == 0:
+                continue
+            yield Finding(
+                "weights-below-parameters", Severity.S1,
+                f"{name} has {size:,} bytes ({text.name}:{number}), and {count:,} parameters were trained "
+                f"({where.file}:{where.line}): at two bytes each that is {2 * count:,}. It holds no weights.",
+                f"{name} 只有 {size:,} 字节（{text.name}:{number}），而训练了 {count:,} 个参数"
+                f"（{where.file}:{where.line}）：每个两字节应有 {2 * count:,}。文件里没有权重。",
+                (text.at(number), where), {"bytes": size, "parameters": count},
+            )  # fmt: skip
+            return
+
+
+def _counted(text: Text) -> Iterator[tuple[int, Evidence]]:
+    for number, line in enumerate(text.lines[:2000], 1):
+        hit = TRAINED.search(line[:400]) if "rain" in line or "训练" in line else None
+        if hit is not None and (count := int(hit[1].replace(",", "").replace("_", ""))) >= LEAST:
+            yield count, text.at(number)
