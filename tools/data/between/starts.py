@@ -32,7 +32,8 @@ IDS = bounded(
 OTHER = bounded(r"(?i)(?:position|expert|gpu|device|type|segment|seq\w{0,8}|doc|group|rank|sample|request|user|node|block"
                 r"|label|slot|cache|adapter)_?$")  # fmt: skip
 """What stands before `ids` that are not those of tokens."""
-HEADED = bounded(r"(?i)^(?:\w{0,20}_)?(?:ids|tokens|toks)(?:_?\w{0,8})?$|^(?:首|前|开头)\w{0,6}(?:token|id|词元)s?$")
+HEADED = bounded(r"(?i)^(?:\w{0,20}_)?(?:ids|tokens|toks)(?:_?\w{0,8})?$"
+                 r"|^(?:首|前|开头)\w{0,6}(?:token|id|词元)s?$")  # fmt: skip
 CELL = bounded(rf"^\W{{0,4}}?{ITEM}[, |;]{{1,3}}{ITEM}[, |;]{{1,3}}{ITEM}")
 PLACES = bounded(r"(?i)^(?:tok|token|id)s?_?\[?([0-3])\]?$")
 TEXT = bounded(
