@@ -22,15 +22,18 @@ NAMED = r"(?:prompt_?|input_?|token_?|tok_?|first_?|enc(?:oded)?_?){0,3}(?:ids?|
 AFTER = r"(?:\[:\d{1,3}\]|\[0\]|\[0, ?:\d{1,3}\]|_\d{1,3})?[\"']?\s{0,3}(?:[:=]|->)?\s{0,3}"
 MADE = r"(?:tensor|array|np\.array)?\(?\s{0,3}(?:\[\s{0,12}){1,2}"
 ITEM = r"[\"']?(\d{1,7}|<[^<>\s\"']{1,40}>|\[[A-Z]{2,8}\])[\"']?"
+ANY = r"[\"']?([^\s,;|\]\"']{1,40})[\"']?"
 BETWEEN = r"\s{0,12}[,;|\s]\s{0,12}"
 IDS = bounded(
-    rf"(?i)(?<![a-z]){NAMED}{AFTER}{MADE}{ITEM}{BETWEEN}{ITEM}{BETWEEN}{ITEM}"
+    rf"(?i)(?<![a-z]){NAMED}{AFTER}{MADE}{ITEM}{BETWEEN}{ANY}{BETWEEN}{ANY}"
     rf"|(?<![a-z])(?:prompt|input|token|tok|first)_?(?:\d{{1,2}}_?)?(?:token_?)?(?:ids|toks){AFTER}[\"'`]?"
     rf"{ITEM}[, |]{{1,3}}{ITEM}[, |]{{1,3}}{ITEM}"
 )
 """The first three of a list of ids or of tokens, after its name, with brackets or without."""
-OTHER = bounded(r"(?i)(?:position|expert|gpu|device|type|segment|seq\w{0,8}|doc|group|rank|sample|request|user|node|block"
-                r"|label|slot|cache|adapter)_?$")  # fmt: skip
+OTHER = bounded(
+    r"(?i)(?:position|expert|gpu|device|type|segment|seq\w{0,8}|doc|group|rank|sample|request|user|node|block|label|slot"
+    r"|cache|adapter)_?$"
+)
 """What stands before `ids` that are not those of tokens."""
 HEADED = bounded(r"(?i)^(?:\w{0,20}_)?(?:ids|tokens|toks)(?:_?\w{0,8})?$"
                  r"|^(?:首|前|开头)\w{0,6}(?:token|id|词元)s?$")  # fmt: skip
@@ -140,7 +143,7 @@ def _headed(text: str, suffix: str) -> list[Start]:
     column = next((i for i, n in enumerate(names) if HEADED.match(n)), None)
     starts: list[Start] = []
     for number, line in enumerate(lines[1 : LISTS + 1], 2):
-        cells = next(csv.reader([line], delimiter=split), [])
+        cells = next(csv.reader([line.strip("\r")], delimiter=split), []) if "\r" not in line.strip("\r") else []
         if len(cells) < len(names):
             continue
         hit = CELL.match(cells[column].strip()) if column is not None else None

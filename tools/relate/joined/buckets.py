@@ -46,7 +46,7 @@ COUNTED = bounded(
 )
 RUNNING = bounded(r"cumul|cum_|_cum|累计|累积")
 FROM = bounded(r"(?:^|_)(?:at_least|min|ge|gte|longer_than|over|above)(?:_|$)|≥|>=|不少于|以上|超过")
-MOST_RANGES = 24
+MOST_RANGES, SPOKEN = 24, 256
 NAMED = re.compile(
     r"(?i)^(?:tok(?:en)?s?|len(?:gth)?|docs?|n|bin|bucket|长度|词元)[_ :]{0,2}"
     r"|[_ ]?(?:tok(?:en)?s?|docs?|词元|篇|占比|%)$"
@@ -99,7 +99,8 @@ def short(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
         return
     size = float(window.value)
     for table in tables:
-        if not LEAST <= len(table) <= 200:
+        said = " ".join((table.file, table.part, *(c.name for c in table.columns)))
+        if not LEAST <= len(table) <= 200 or not (LENGTHS.search(said) or DOCUMENTS.search(said)):
             continue
         for column in table.columns:
             bounds = _bounds(table, column)
@@ -133,10 +134,11 @@ def _below(table: Table, bounds: tuple[np.ndarray, np.ndarray], size: float) -> 
     shares = {float(b): float(counts.values[high <= b].sum() / counts.values.sum()) for b in high if b <= size / 4}
     bound = min((b for b in shares if shares[b] >= NEARLY_ALL), default=max(shares))
     tokens = next((c.values for c in numbers if means(TOKENS, c.name)), None)
-    if tokens is None:  # about as many as the middles of the buckets say
-        tokens = counts.values * (low + np.minimum(high, 2 * np.maximum(low, 1))) / 2
-    far = float(tokens[low >= size / 2].sum() / max(tokens.sum(), 1))
-    if shares[bound] < MOSTLY or far > FAR_TOKENS:
+    middle = (low + np.where(np.isfinite(high), high, 2 * low)) / 2
+    wide = low if tokens is not None else middle
+    tokens = tokens if tokens is not None else counts.values * middle
+    far = float(tokens[wide >= size / 2].sum() / max(tokens.sum(), 1))
+    if shares[bound] < MOSTLY or far > FAR_TOKENS or high.max() < SPOKEN:
         return None
     return Below(counts, shares[bound], bound, int(np.flatnonzero(high == bound)[0]), far)
 
