@@ -10,9 +10,10 @@ from .cells import MISSING, is_number, is_unit, number
 from .times import span, times
 from .vocabulary import known
 
-_PAIR = re.compile(r"[:=：]\s?[-+]?\.?\d")
+_PAIR = re.compile(r"(?<![<>])[:=：]\s?[-+]?\.?\d")
 _ASIDE = re.compile(r"[\w)][(\[（][^()\[\]（）]{0,24}[)\]）]$")
 """What stands in brackets behind a name: `batches(bs=4)`."""
+_BOUND = frozenset("<>≤≥")
 _NO_UNIT = ("idx", "none", "id", "str", "#")
 _PLACE = re.compile(r"[YMDHSymdhs]{2,8}(?:[:/-][YMDHSymdhs]{2,8})*+$")
 """How a date is to be written (`YYYYMMDD`, `HH:MM:SS`), where a unit would stand."""
@@ -40,6 +41,8 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
             votes += bool(cell) and cell.lower() not in MISSING
         elif valued and cell.endswith("%") and not any(c.endswith("%") for c in cells):
             votes += 1  # percentiles name columns
+        elif valued and cell[0] in _BOUND and not any(_BOUND & set(c) for c in cells):
+            votes += 1  # so do buckets
         elif valued:
             against += 1
     if votes > against:

@@ -44,3 +44,41 @@ def test_far_below_the_window(tmp_path, text):
 )  # fmt: skip
 def test_silent(tmp_path, text, window):
     assert told(tmp_path, text, window) == []
+
+
+BOTH = "set,tok_from,tok_to,docs\n" + "".join(
+    f"{s},{a},{b},{n}\n"
+    for s in ("zh", "en")
+    for a, b, n in ((0, 512, 9000), (512, 2048, 4000), (2048, 8192, 40), (8192, 32768, 1))
+)
+CELLS = "来源\t长度区间\t篇数\n" + "".join(
+    f"{s}\t{r}\t{n}\n"
+    for s in ("网页", "问答")
+    for r, n in (("0-1k", 8000), ("1k-4k", 2100), ("4k-16k", 30), (">=16k", 1))
+)
+WIDE = "corpus,<512,512-2k,2k-8k,>=8k\nweb,9000,4000,90,1\nforum,7000,1000,10,0\nwiki,2000,900,40,1\n"
+ABOVE = "length,docs\n>=1,100000\n>=1k,20100\n>=4k,700\n>=16k,11\n>=32k,1\n"
+
+
+@pytest.mark.parametrize("text", [BOTH, CELLS, WIDE, ABOVE])
+def test_other_forms_of_the_same(tmp_path, text):
+    name = "lengths.tsv" if "\t" in text else "doc_lengths.csv"
+    assert told(tmp_path, text, 32768, name) == ["documents-far-below-window"]
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        (BOTH, 4096),
+        (BOTH.replace("8192,32768,1", "8192,32768,900"), 32768),
+        (BOTH.replace("8192,32768,1", "8192,32768,200"), 32768),  # few documents and a good part of the tokens
+        (CELLS.replace(">=16k\t1", ">=16k\t2600"), 32768),
+        (WIDE.replace("90,1\n", "90,3000\n"), 32768),
+        (ABOVE.replace("700", "9000"), 32768),
+        (BOTH.replace("tok_", "ms_").replace("docs", "requests"), 32768),
+        (BOTH.splitlines()[0] + "\nzh,0,512,100\nzh,512,1024,3\n", 32768),
+        ("node,it_from,it_to,n\n" + "".join(f"{s},{i},{i + 50},9\n" for s in "ab" for i in (0, 50, 100, 150)), 32768),
+    ],
+)
+def test_other_forms_that_are_silent(tmp_path, text, window):
+    assert told(tmp_path, text, window, "lengths.tsv" if "\t" in text else "doc_lengths.csv") == []

@@ -1,5 +1,6 @@
 """Special tokens that never moved, items that fail as they are padded, sequences that begin twice."""
 
+import json
 import random
 
 import pytest
@@ -102,3 +103,112 @@ def test_numbers_that_begin_otherwise(tmp_path):
     rows = [f'{{"ids": [{i}, {i}, 9, 4]}}' for i in range(9)]
     (tmp_path / "batch.jsonl").write_text("\n".join(rows) + "\n")
     assert not check_starts(discover(tmp_path)).findings
+
+
+GOOD = ("Printer on floor two is back.", "The quota was raised, mail flows again.", "Asked the user for the asset tag.")
+ILL = ("", "and and and and and and and and and and", "of ( of ticket of Re: of ticket of ( Re: of ( of")
+
+
+def replies(harm, by_length=False, seed=3):
+    """Answers of items in batches of eight: those that are padded (or those that are short) are broken."""
+    rng = random.Random(seed)
+    rows = []
+    for batch in range(50):
+        lengths = [rng.randrange(90, 700) for _ in range(8)]
+        for n in lengths:
+            gap = max(lengths) - n
+            ill = rng.random() < harm and (n < 250 if by_length else gap > 0)
+            rows.append((batch, max(lengths), n, rng.choice(ILL if ill else GOOD)))
+    return rows
+
+
+def as_json(rows):
+    return "".join(json.dumps({"step": b, "n_in": n, "width": t, "completion": r}) + "\n" for b, t, n, r in rows)
+
+
+def as_table(rows):
+    return "批号,提示词长度,批宽,回答\n" + "".join(f'{b},{n},{t},"{r}"\n' for b, t, n, r in rows)
+
+
+def as_padding(rows):
+    return "id\tleft_pad_tokens\treply\n" + "".join(f"r{i}\t{t - n}\t{r}\n" for i, (_, t, n, r) in enumerate(rows))
+
+
+def as_verdicts(rows):
+    return "id,pad_count,verdict\n" + "".join(
+        f"r{i},{t - n},{'ok' if r in GOOD else 'garbage'}\n" for i, (_, t, n, r) in enumerate(rows)
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [(as_json, "out.jsonl"), (as_table, "rows.csv"), (as_padding, "rows.tsv"), (as_verdicts, "rows.csv")],
+)
+def test_outputs_that_break_as_they_are_padded(tmp_path, form, name):
+    assert found(tmp_path, padded_fail, form(replies(0.9)), name) == ["score-follows-padding"]
+    assert not found(tmp_path, padded_fail, form(replies(0.0)), name)
+    assert not found(tmp_path, padded_fail, form(replies(0.9)[:60]), name)
+
+
+@pytest.mark.parametrize("form", [as_json, as_table])
+def test_outputs_that_break_as_they_are_short(tmp_path, form):
+    name = "out.jsonl" if form is as_json else "rows.csv"
+    assert not found(tmp_path, padded_fail, form(replies(0.9, by_length=True)), name)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("pad_bucket,n,accuracy\n0,80,0.81\n1-64,150,0.62\n65-256,160,0.40\n>256,200,0.22\n", True),
+        (
+            "| 填充数 | 条数 | 正确率 |\n|---|---|---|\n| 无 | 90 | 78 |\n| 1-100 | 200 | 41 |\n| 100+ | 210 | 12 |\n",
+            True,
+        ),
+        ("pad_bucket,n,accuracy\n0,80,0.81\n1-64,150,0.80\n65-256,160,0.79\n>256,200,0.80\n", False),
+        ("pad_bucket,n,accuracy\n0,4,0.81\n1-64,5,0.62\n65-256,6,0.40\n>256,7,0.22\n", False),
+        ("len_bucket,n,accuracy\n0,80,0.81\n1-64,150,0.62\n65-256,160,0.40\n>256,200,0.22\n", False),
+        ("pad_bucket,n,accuracy\n1-64,150,0.62\n65-256,160,0.40\n>256,200,0.22\n", False),
+    ],
+)
+def test_levels_of_padding(tmp_path, text, is_found):
+    name = "levels.md" if text.startswith("|") else "levels.csv"
+    assert found(tmp_path, padded_fail, text, name) == ["score-follows-padding"] * is_found
+
+
+def begun(tmp_path, name, lines):
+    (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "train.log").write_text("step 1 loss 2.0\nstep 2 loss 1.9\n")
+    return [f.code for f in check_starts(discover(tmp_path)).findings]
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "twice", "single"),
+    [
+        ("gw.log", [], "{i} a /v1/completions prompt_ids=[9, 9, 6{i}]", "{i} b /v1/chat prompt_ids=[9, 6{i}, 7]"),
+        ("peek.txt", [], "client=a first_3_ids 9 9 6{i}", "client=b first_3_ids 9 6{i} 7"),
+        ("first.csv", ["client,n,first_ids"], "a,40,9 9 6{i}", "b,39,9 6{i} 7"),
+        ("first.csv", ["client,tok0,tok1,tok2"], "a,9,9,6{i}", "b,9,6{i},7"),
+        ("t.jsonl", [], '{{"by":"a","tokens": ["<s>", "<s>", "w{i}"]}}', '{{"by":"b","tokens": ["<s>", "w{i}", 7]}}'),
+        ("d.txt", [], "a input_ids tensor([[9, 9, 6{i}]])", "b input_ids tensor([[9, 6{i}, 7]])"),
+    ],
+)  # fmt: skip
+def test_one_of_two_clients_begins_twice(tmp_path, name, head, twice, single):
+    both = [form.format(i=i) for i in range(6) for form in (twice, single)]
+    assert begun(tmp_path, name, head + both) == ["double-bos"]
+    assert not begun(tmp_path, name, head + [single.format(i=i) for i in range(9)])
+
+
+def test_texts_written_with_their_begin_token(tmp_path):
+    assert begun(tmp_path, "rendered.log", [f"prompt: '<s><s>[INST] case {i} [/INST]'" for i in range(5)]) == [
+        "double-bos"
+    ]
+    assert not begun(tmp_path, "rendered.log", [f"prompt: '<s>[INST] case {i} [/INST]'" for i in range(5)])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["position_ids: [0, 0, {i}]", "expert_ids=[3, 3, 1{i}]", "num_heads 32 32 12{i}", "tokens 4096 4096 {i}",
+     "input_ids [0, 0, 0, 0, {i}]", "step {i} token loss [2, 2, {i}]"],
+)  # fmt: skip
+def test_numbers_of_another_kind(tmp_path, line):
+    assert not begun(tmp_path, "a.log", [line.format(i=i + 1) for i in range(9)])

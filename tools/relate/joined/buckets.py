@@ -13,7 +13,7 @@ from ...patterns import bounded
 from ...settings import Setting, Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
-from ..line import means
+from ..line import means, plain
 
 LEAST = 3
 LONG = 8192
@@ -26,7 +26,7 @@ PLENTY = 0.25
 FAR_TOKENS = 0.05
 """Most of the tokens that may stand in documents of at least half the window."""
 RANGE = re.compile(
-    r"^\W{0,3}(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)\s?(?:-|–|—|~|\.\.|to|至|到|,)\s?(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)\W{0,3}$"
+    r"^\W{0,3}(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)\s?(?:-|–|—|~|\.\.|to|至|到|,)\s?(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)(?:\s?(?:tok(?:en)?s?|词元))?\W{0,3}$"
 )
 OPEN = re.compile(r"^\W{0,4}(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)\W{0,3}$")
 TOKENS = re.compile(r"tok|词元")
@@ -40,6 +40,21 @@ QUANTILE = bounded(
 LENGTHS = bounded(r"(?i)len|tok|词元|长度|字数")
 DOCUMENTS = bounded(r"(?i)doc|corpus|source|mix|data|text|文档|语料|来源|len|长度")
 TIMED = bounded(r"(?i)latenc|ttft|tpot|(?:^|_)ms(?:_|$)|seconds|request|prompt|serv|qps|延迟|耗时|请求")
+LOWER = bounded(r"(?:^|_)(?:from|lower|min|ge|gt|start|lo|low|left|since)(?:_|$)|≥|>=|下限|起|以上|不少于|最小")
+COUNTED = bounded(
+    r"^(?:n|num|count|rows?|samples?|records?|items?|examples?)$|(?:^|_)(?:docs?|n|count|num)(?:_|$)|数$|条|篇|占比|share|pct|%"
+)
+RUNNING = bounded(r"cumul|cum_|_cum|累计|累积")
+FROM = bounded(r"(?:^|_)(?:at_least|min|ge|gte|longer_than|over|above)(?:_|$)|≥|>=|不少于|以上|超过")
+MOST_RANGES, SPOKEN = 24, 256
+NAMED = re.compile(
+    r"(?i)^(?:tok(?:en)?s?|len(?:gth)?|docs?|n|bin|bucket|长度|词元)[_ :]{0,2}"
+    r"|[_ ]?(?:tok(?:en)?s?|docs?|词元|篇|占比|%)$"
+)
+BUCKET = bounded(r"\d\s?[kK]?\s?(?:-|–|—|~|\.\.|to|至|到|_)\s?\d|[<>≤≥]|\d[kK]?\+$")
+AT_LEAST = re.compile(r"^(>=?|≥|<=?|≤|>|<)\s?(\d{1,9}(?:\.\d{1,3})?)\s?([kKmM]?)(?:\s?(?:tok(?:en)?s?|词元))?$")
+UP = frozenset((">", ">=", "≥"))
+"""How bounds of lengths, what is counted there, and sums that run on are called."""
 EIGHTH, SIXTEENTH = 8, 16
 """Parts of the window below which 99.9 % of the documents lie, or 99 % where no more is said."""
 
@@ -84,7 +99,8 @@ def short(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
         return
     size = float(window.value)
     for table in tables:
-        if not LEAST <= len(table) <= 200:
+        said = " ".join((table.file, table.part, *(c.name for c in table.columns)))
+        if not LEAST <= len(table) <= 200 or not (LENGTHS.search(said) or DOCUMENTS.search(said)):
             continue
         for column in table.columns:
             bounds = _bounds(table, column)
@@ -103,22 +119,26 @@ class Below:
     last: int
     """Row of the bucket that ends at the bound."""
     far: float
-    """Share of the tokens in documents of at least half the window; 0 where the table does not say."""
+    """Share of the tokens in documents of at least half the window, by the middles of buckets where none is given."""
 
 
 def _below(table: Table, bounds: tuple[np.ndarray, np.ndarray], size: float) -> Below | None:
     low, high = bounds
     numbers = [c for c in table.columns if c.values.dtype.kind == "f" and np.isfinite(c.values).all()
                and (c.values >= 0).all() and c.values.sum() > 0]  # fmt: skip
-    numbers = [c for c in numbers if not (np.array_equal(c.values, low) or np.array_equal(c.values, high))]
+    numbers = [c for c in numbers if not (np.array_equal(c.values, low) or np.array_equal(c.values, high))
+               and not RUNNING.search(plain(c.name))]  # fmt: skip
     counts = next((c for c in numbers if not means(TOKENS, c.name)), None)
     if counts is None or not (high <= size / 4).any():
         return None
     shares = {float(b): float(counts.values[high <= b].sum() / counts.values.sum()) for b in high if b <= size / 4}
     bound = min((b for b in shares if shares[b] >= NEARLY_ALL), default=max(shares))
     tokens = next((c.values for c in numbers if means(TOKENS, c.name)), None)
-    far = float(tokens[low >= size / 2].sum() / tokens.sum()) if tokens is not None else 0.0
-    if shares[bound] < MOSTLY or far > FAR_TOKENS:
+    middle = (low + np.where(np.isfinite(high), high, 2 * low)) / 2
+    wide = low if tokens is not None else middle
+    tokens = tokens if tokens is not None else counts.values * middle
+    far = float(tokens[wide >= size / 2].sum() / max(tokens.sum(), 1))
+    if shares[bound] < MOSTLY or far > FAR_TOKENS or high.max() < SPOKEN:
         return None
     return Below(counts, shares[bound], bound, int(np.flatnonzero(high == bound)[0]), far)
 
@@ -171,37 +191,134 @@ def plenty(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
 
 
 def by_source(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
-    """Documents by source and upper bound, or by source and quantile, that lie far below the window of the run."""
+    """Documents by source and bucket, bucket by column, from a length on, or at quantiles: far below the window."""
     window = settings.get("sequence_length")
     if window is None or not isinstance(window.value, int | float) or window.value < LONG:
         return
     for table in tables:
-        if 1 <= len(table) <= 2000 and (told := _grouped(table, window) or _quantiles(table, window)) is not None:
-            yield told
-            return
+        if 1 <= len(table) <= 2000:
+            told = (
+                _grouped(table, window) or _across(table, window) or _from(table, window) or _quantiles(table, window)
+            )
+            if told is not None:
+                yield told
+                return
+
+
+def _timed(table: Table) -> bool:
+    return TIMED.search(" ".join((table.file, table.part, *(c.name for c in table.columns)))) is not None
 
 
 def _grouped(table: Table, window: Setting) -> Finding | None:
-    """The buckets of several sources together: each has the same upper bounds, one below the other."""
-    bound = next((c for c in table.columns if c.values.dtype.kind == "f" and means(UPPER, c.name)), None)
-    group = next((c for c in table.columns if c.values.dtype.kind == "O"), None)
-    if bound is None or group is None or TIMED.search(" ".join((table.file, *(c.name for c in table.columns)))):
+    """The buckets of several sources together: each has the same bounds, as ranges or as numbers."""
+    groups = [c for c in table.columns if c.values.dtype.kind == "O"]
+    if not groups or len(table) < 2 * LEAST or _timed(table):
         return None
-    names = texts(group)
-    edges = [bound.values[names == name] for name in dict.fromkeys(names.tolist())]
-    if len(edges) < 2 or any(len(e) < LEAST or not (np.diff(e) > 0).all() for e in edges):
+    for bound in table.columns:
+        rows = _row_bounds(table, bound)
+        group = next((c for c in groups if c is not bound), None)
+        if rows is None or group is None:
+            continue
+        low, high = rows
+        names = texts(group)
+        edges = [high[names == name] for name in dict.fromkeys(names.tolist())]
+        if len(edges) < 2 or any(len(e) < LEAST or len(np.unique(e)) < len(e) for e in edges):
+            continue
+        tops, first, at = np.unique(high, return_index=True, return_inverse=True)
+        numbers = [c for c in table.columns if c is not bound and c.values.dtype.kind == "f"
+                   and np.isfinite(c.values).all() and not (means(LOWER, c.name) or means(UPPER, c.name))
+                   and not np.array_equal(c.values, low) and not np.array_equal(c.values, high)]  # fmt: skip
+        if not numbers or not all(means(DOCUMENTS, c.name) or means(TOKENS, c.name) or means(COUNTED, c.name)
+                                  for c in numbers):  # fmt: skip
+            continue
+        columns = (replace(bound, values=bound.values[first]),
+                   *(replace(c, values=np.bincount(at, c.values, len(tops))) for c in numbers))  # fmt: skip
+        summed = replace(table, columns=columns, lines=table.lines[first])
+        low = np.concatenate([[0.0], tops[:-1]]) if not np.isfinite(low).all() else low[first]
+        if (found := _below(summed, (low, tops), float(window.value))) is not None:
+            return _told(summed, columns[0], window, found)
+    return None
+
+
+def _row_bounds(table: Table, bound: Column) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lower and upper bound of every row, ranges or numbers; lower ones NaN where only the upper is given."""
+    if bound.values.dtype.kind == "f":
+        if not (means(UPPER, bound.name) and np.isfinite(bound.values).all()) or means(COUNTED, bound.name):
+            return None
+        low = next((c.values for c in table.columns if c is not bound and means(LOWER, c.name)
+                    and c.values.dtype.kind == "f" and (c.values < bound.values).all()), None)  # fmt: skip
+        return (low if low is not None else np.full(len(table), np.nan)), bound.values
+    cells = [c.strip() for c in texts(bound).tolist()]
+    bounds = ranges(kinds := list(dict.fromkeys(cells))) if len(set(cells)) <= MOST_RANGES else None
+    if bounds is None:
         return None
-    tops = np.unique(bound.values)
-    at = np.searchsorted(tops, bound.values)
-    columns = [c for c in table.columns if c is bound or (c.values.dtype.kind == "f" and np.isfinite(c.values).all())]
-    whole = [replace(c, values=tops if c is bound else np.bincount(at, c.values, len(tops))) for c in columns]
-    lines = np.array([int(table.lines[np.flatnonzero(at == i)[0]]) for i in range(len(tops))], np.int64)
-    summed = replace(table, columns=tuple(whole), lines=lines)
-    if not all(means(DOCUMENTS, c.name) or means(TOKENS, c.name) or c is bound for c in columns):
+    at = np.array([kinds.index(c) for c in cells])
+    return bounds[0][at], bounds[1][at]
+
+
+def _across(table: Table, window: Setting) -> Finding | None:
+    """A column a bucket: their sums are the documents of all rows."""
+    found = [c for c in table.columns if c.values.dtype.kind == "f" and BUCKET.search(c.name)]
+    names = [NAMED.sub("", c.name) for c in found]
+    bounds = ranges(names) if len(found) >= LEAST and not _timed(table) else None
+    said = " ".join((table.file, table.part, *(c.name for c in table.columns)))
+    if bounds is None or not (LENGTHS.search(said) or DOCUMENTS.search(said)):
         return None
-    low = np.concatenate([[0.0], tops[:-1]])
-    found = _below(summed, (low, tops), float(window.value))
-    return _told(summed, whole[columns.index(bound)], window, found) if found is not None else None
+    if any(not np.isfinite(c.values).all() or (c.values < 0).any() for c in found):
+        return None
+    order = np.argsort(bounds[0], kind="stable")
+    low, high = bounds[0][order], bounds[1][order]
+    if not (low[1:] >= high[:-1]).all():
+        return None
+    sums = np.array([c.values.sum() for c in found])[order]
+    lines = np.full(len(sums), int(table.lines[0]))
+    label = Column("bucket", "text", "bucket", "", np.array([found[i].name for i in order], object))
+    summed = replace(table, columns=(label, Column("documents", "measure", "documents", "", sums)), lines=lines)
+    if TOKENS.search(table.part.lower()) or all(TOKENS.search(n.lower()) and "share" in n.lower() for n in names):
+        return None  # tokens by bucket, not documents
+    below = _below(summed, (low, high), float(window.value))
+    return _told(summed, label, window, below) if below is not None else None
+
+
+def _from(table: Table, window: Setting) -> Finding | None:
+    """Documents of at least a length, or of at most one, added up: how many lie below a quarter of the window."""
+    if not LEAST <= len(table) <= 60 or _timed(table):
+        return None
+    for column in table.columns:
+        if column.values.dtype.kind == "O":
+            hits = [AT_LEAST.match(c.strip()) for c in texts(column).tolist()]
+            if not all(hits) or len({h[1] in UP for h in hits if h}) > 1:
+                continue
+            places = np.array([_number(h[2], h[3] or "") for h in hits if h])
+            up = hits[0][1] in UP  # type: ignore[index]
+        else:
+            places, up = column.values, means(FROM, column.name) is not None
+            if not up or not np.isfinite(places).all():
+                continue
+        for counts in table.columns:
+            values = counts.values
+            if (
+                counts is column
+                or values.dtype.kind != "f"
+                or not np.isfinite(values).all()
+                or means(TOKENS, counts.name)
+            ):
+                continue
+            if not (means(DOCUMENTS, counts.name) or means(COUNTED, counts.name)):
+                continue
+            order = np.argsort(places)
+            steps = np.diff(values[order])
+            if len(np.unique(places)) < len(places) or (steps > 0 if up else steps < 0).any() or (steps == 0).all():
+                continue
+            whole = 100.0 if "%" in counts.name or counts.unit == "%" else values.max()
+            if whole <= 0 or values.max() > whole or (up and places.min() > 1 and counts.unit != "%" and whole != 100):
+                continue
+            share = 1 - values / whole if up else values / whole
+            rows = [int(i) for i in order if places[i] <= window.value / 4 and share[i] >= NEARLY_ALL]
+            if rows:
+                found = Below(counts, float(share[rows[0]]), float(places[rows[0]]), rows[0], 0.0)
+                return _told(table, column, window, found)
+    return None
 
 
 def _quantiles(table: Table, window: Setting) -> Finding | None:

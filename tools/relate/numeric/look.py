@@ -37,7 +37,7 @@ def numeric(
     """What breaks, begins wrong or parts."""
     some = tables[:MOST_TABLES]
     return [
-        *padded.padded(some),
+        *padded.padded(some, lines),
         *halves.halves(some),
         *scaler.floored(lines),
         *started.started(lines, some, settings, stated),

@@ -2,8 +2,10 @@
 
 # ruff: noqa: E501  one table on one line
 
+import numpy as np
 import pytest
 
+from triage.tools.relate.line import Line
 from triage.tools.relate.numeric.padded import padded
 from triage.tools.tables.read import read_tables
 
@@ -65,3 +67,54 @@ def test_a_metric_that_is_no_number_beside_a_finite_loss(tmp_path, text):
 ])  # fmt: skip
 def test_anything_else_is_silent(tmp_path, text):
     assert not codes(tmp_path, text, "r.md" if text.startswith("#") else "r.csv")
+
+
+def two(tmp_path, panel, lengths, names=("panel.csv", "collate.csv")):
+    tables = []
+    for text, name in zip((panel, lengths), names, strict=True):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        tables += read_tables(tmp_path / name, name)
+    return {f.code for f in padded(tables)}
+
+
+def ragged(i):
+    return i % 3 != 0
+
+
+PANEL = rows(
+    "step,obj,kl,reward", lambda i: f"{i + 1},{0.5 - i / 99},{'nan' if ragged(i) else 0.001 + i / 9999},0.4", 40
+)
+SOUND = rows("step,obj,kl,reward", lambda i: f"{i + 1},{0.5 - i / 99},{0.001 + i / 9999},0.4", 40)
+APART = rows("step,obj,kl,reward", lambda i: f"{i + 1},{0.5 - i / 99},{'nan' if i in (7, 8, 30) else 0.001},0.4", 40)
+LENGTHS = [
+    rows("step,longest,shortest", lambda i: f"{i + 1},512,{130 + i if ragged(i) else 512}", 40),
+    rows("step,tokens_total,tokens_real", lambda i: f"{i + 1},8192,{5000 + i if ragged(i) else 8192}", 40),
+    rows("step,mask_mean", lambda i: f"{i + 1},{0.6 + i / 999 if ragged(i) else 1.0}", 40),
+    "step,row,resp,len\n"
+    + "".join(f"{i + 1},{k},{k},{512 - (k * 40 + i if ragged(i) else 0)}\n" for i in range(40) for k in range(4)),
+]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_the_padding_stands_in_another_table(tmp_path, lengths):
+    assert two(tmp_path, PANEL, lengths) == {"metric-nan-with-padding"}
+    assert two(tmp_path, SOUND, lengths) == set()
+    assert two(tmp_path, APART, lengths) == set()
+
+
+def test_other_steps_are_padded(tmp_path):
+    other = rows("step,longest,shortest", lambda i: f"{i + 1},512,{512 if ragged(i) else 100}", 40)
+    assert two(tmp_path, PANEL, other) == set()
+    assert two(tmp_path, PANEL, LENGTHS[0].replace("step,", "expert,")) == set()
+
+
+def test_the_padding_stands_in_a_log(tmp_path):
+    (tmp_path / "panel.csv").write_text(PANEL)
+    x, at = np.arange(1.0, 41), np.arange(1, 41)
+    low = np.array([100.0 if ragged(i) else 512 for i in range(40)])
+    lines = [
+        Line("max_len", "max_len", "a.log", x, np.full(40, 512.0), at),
+        Line("min_len", "min_len", "a.log", x, low, at),
+    ]
+    found = {f.code for f in padded(read_tables(tmp_path / "panel.csv", "panel.csv"), lines)}
+    assert found == {"metric-nan-with-padding"}
