@@ -129,6 +129,10 @@ SCORE = bounded(
     r"|winogrande|piqa|boolq|truthfulqa|mt_bench|alpaca\w{0,8}|准确率|胜率|得分)(?:_|$)"
 )
 NO_SCORE = bounded(r"stderr|error|std|loss|reward_model|^reward$|(?:^|_)n(?:_|$)|count|time|train")
+JUDGES = bounded(
+    r"gold|human|proxy|hidden|held|judge|reward|(?:^|_)(?:rm|orm|prm|eval|val|test)\d?(?:_|$)|人工|裁判|留出|奖励"
+)
+"""Groups by who judges, of which one may rise while the other falls."""
 POINTS, SHARE, ROWS = 0.05, 0.15, 5
 """Share of the scale and of its own peak that a score has lost, and evaluations, from which on it is told."""
 
@@ -140,11 +144,25 @@ def scores_fell(lines: Sequence[Line]) -> Iterator[Finding]:
         key = plain(line.key)
         if SCORE.search(key) and not NO_SCORE.search(key) and ROWS <= np.isfinite(line.values).sum() <= 2000:
             by_file.setdefault((line.file, line.attempt, line.group), []).append(line.finite())
-    for same in by_file.values():
+    for (file, attempt, group), same in by_file.items():
         fell = [x for x in same if _from_peak(x)]
         kept = [x for x in same if not _from_peak(x, 0.5)]
+        if fell and group and not kept and not JUDGES.search(plain(group)):
+            beside = [
+                x for (f, a, g), some in by_file.items() for x in some if (f, a) == (file, attempt) and g != group
+            ]
+            kept = [
+                x for x in beside if x.key in {y.key for y in fell} and _rises(x) and not JUDGES.search(plain(x.group))
+            ]
         if fell and len({x.key for x in same}) == len(same):
             yield _scores(fell, kept)
+
+
+def _rises(line: Line) -> bool:
+    """Whether it ends clearly above where it began."""
+    k = max(2, len(line.values) // 10)
+    begin, end = float(np.median(line.values[:k])), float(np.median(line.values[-k:]))
+    return end - begin >= max(POINTS * (100.0 if line.values.max() > 1.5 else 1.0), SHARE * abs(begin))
 
 
 def _from_peak(line: Line, part: float = 1.0) -> bool:
@@ -162,7 +180,7 @@ def _from_peak(line: Line, part: float = 1.0) -> bool:
 
 
 def _scores(fell: Sequence[Line], kept: Sequence[Line]) -> Finding:
-    alone = len(kept) >= 2 and len(fell) <= len(kept)
+    alone = (len(kept) >= 2 or bool(kept and kept[0].group != fell[0].group)) and len(fell) <= len(kept)
 
     def told(line: Line) -> str:
         return f"{line.said} {line.values.max():.4g} -> {line.values[-1]:.4g}"

@@ -66,6 +66,21 @@ def test_scores_that_fall_from_their_peak(tmp_path: Path):
         assert {"ability-lost", "share-falls-from-peak"} & scores(folder, fallen) == ({code} if code else set())
 
 
+@pytest.mark.parametrize(("column", "labels", "code"), [
+    ("set", ("chart", "ocr", "text"), "ability-lost"),
+    ("judge", ("human", "hidden", "proxy"), "share-falls-from-peak"),
+])  # fmt: skip
+def test_a_score_that_falls_on_some_sets_and_rises_on_another(
+    tmp_path: Path, column: str, labels: tuple[str, ...], code: str
+):
+    rows = [f"step,{column},score"]
+    for i in range(30):
+        ends = (0.5 - 0.008 * i, 0.6 - 0.009 * i, 0.3 + 0.007 * i)
+        rows += [f"{10 * i},{name},{end + 0.003 * (i % 2):.4f}" for name, end in zip(labels, ends, strict=True)]
+    (tmp_path / "by.csv").write_text("\n".join(rows) + "\n")
+    assert {"ability-lost", "share-falls-from-peak"} & {f.code for f in look([tmp_path]).findings} == {code}
+
+
 @pytest.mark.parametrize("climbs", [True, False])
 def test_a_gradient_norm_that_climbs(tmp_path: Path, climbs: bool):
     rows = ["step,loss,grad_norm"]

@@ -74,3 +74,45 @@ def test_the_link_that_is_below_all_others_is_named(tmp_path, name, text, who):
 ])  # fmt: skip
 def test_what_is_level_or_no_link_is_none(tmp_path, name, text):
     assert not found(tmp_path, name, text)
+
+
+def lanes(odd=4, util=97, head="pcie.link.width.current", form="{}"):
+    rows = [f"host, index, utilization.gpu [%], {head}"]
+    for i in range(16):
+        here = i == 5
+        rows.append(f"n{i // 8}, {i % 8}, {util if here else 97}, {form.format(odd if here else 16)}")
+    return "\n".join(rows)
+
+
+def parts(slow="c3", low=6.0, head="## {}", names=("c1", "c2", "c3", "c4")):
+    text = ""
+    for name in names:
+        text += head.format(name) + "\n#  size  count  type  time  busbw\n"
+        for k in range(5):
+            rate = (low if name == slow else 21.0) + 0.1 * k
+            text += f"  {2 ** (26 + k)}  {2 ** (24 + k)}  float  {2 ** (26 + k) / rate / 1e3:.0f}  {rate:.2f}\n"
+        text += "\n"
+    return text
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("smi.csv", lanes()),
+    ("lanes.csv", lanes(head="link_width", form="x{}")),
+    ("带宽.csv", lanes(head="链路位宽", form="{} lanes")),
+    ("nccl.txt", parts()),
+    ("all_reduce_perf.md", parts(head="## node {} (8 cards)")),
+])  # fmt: skip
+def test_a_link_in_percent_units_and_parts_is_named(tmp_path, name, text):
+    assert [f.code for f in found(tmp_path, name, text)] == ["link-below-others"]
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("smi.csv", lanes(odd=16)),
+    ("smi.csv", lanes(util=0)),  # at rest
+    ("nccl.txt", parts(slow="")),
+    ("nccl.txt", parts(names=("c1", "c3"))),  # too few
+    ("nccl.txt", parts(slow="nodes 4", names=("nodes 1", "nodes 2", "nodes 4"))),  # of other widths
+    ("nccl.txt", parts(slow="all_gather", names=("all_reduce", "all_gather", "sendrecv"))),
+])  # fmt: skip
+def test_a_link_at_rest_and_parts_of_other_sorts_are_none(tmp_path, name, text):
+    assert not found(tmp_path, name, text)

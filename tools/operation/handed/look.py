@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...findings import Check, Finding, Report, declare
 from ...run import Run
 from .base import another_base, another_sum
-from .pushed import lands_short, named_otherwise
+from .pushed import branch_never_sent, lands_short, named_otherwise
 from .read import texts
 from .requests import unnamed
 from .scale import scaled_otherwise
@@ -21,7 +21,9 @@ CODES = declare(
     ("merge-scaled-otherwise", MERGE, "a merge scales an adapter otherwise than its settings ask"),
     ("weights-below-parameters", SAVED, "a file of trained weights is smaller than what was trained can be"),
     ("adapter-never-asked-for", ASKED, "an engine loads an adapter again and again, and no request asks for it"),
+    ("adapter-served-base-asked", ASKED, "a server holds an adapter, and what asks it names the base"),
     ("push-lands-short", SYNC, "fewer tensors land in the engine than are pushed and than it holds, at every push"),
+    ("push-leaves-out-branch", SYNC, "every push lacks one branch of the trained tensors, by number and by name"),
     ("fewer-tensors-land", SYNC, "fewer tensors land than are pushed, which an engine that fuses them would also show"),
     ("names-differ-between-sides", SYNC, "many parameters have another prefix on one side than on the other"),
 )  # fmt: skip
@@ -34,7 +36,7 @@ def check_handed(run: Run) -> Report:
         MERGE: [*another_base(some), *another_sum(some), *scaled_otherwise(some)],
         SAVED: [*too_small(some)],
         ASKED: [*unnamed(some)],
-        SYNC: [*lands_short(some), *named_otherwise(some)],
+        SYNC: [*(list(lands_short(some)) or branch_never_sent(some)), *named_otherwise(some)],
     }
     roles = {t.role for t in some}
     looked = {

@@ -16,7 +16,7 @@ from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from .read import Text, rows
 
-PUSHES = 2
+PUSHES, FEW = 2, 12
 SHORT = 0.98
 _N = r"[\"']?\s?[:=]?\s?(\d[\d,]{0,9})(?![\w.%])"
 _SENT = r"(?:offer(?:ed|s|ing)?|sent|send(?:ing|s)?|push(?:ed|es|ing)?|broadcast(?:ed)?|publish(?:ed)?|emit(?:ted)?|shipped|streamed|total|发送|推送|发出|共)"
@@ -50,6 +50,24 @@ NAME = re.compile(
     r"^[\s\"',\[]{0,8}((?:[A-Za-z_]\w{0,60}\.|\d{1,4}\.){1,14}(?:weight|bias|scale|gamma|beta|qweight|weight_scale))\b"
 )
 NAMES = 12
+TENSORS = bounded(
+    r"(?i)(?<![\w.])(\d[\d,]{0,9})\s?(?:tensors?|params?|parameters|weights|names|keys|entries|个?(?:张量|参数|权重))(?![a-z(=:])"
+    r"|(?<![a-z])(?:n_?|num_?)?(?:tensors?|params?|names|keys|张量|参数)(?:_?(?:sent|pushed|count|n|num|数))?\s?[:=：]\s?(\d[\d,]{0,9})(?![\w.%])"
+)
+DOTTED = re.compile(r"(?<![\w.])[A-Za-z_]\w{0,60}\.(?:\w{1,60}\.){1,12}\w{1,40}")
+GOES = bounded(
+    r"(?i)push|sync|bridge|broadcast|bucket|transfer|publish|refit|update_weights|weight_update|send|sent|ship|同步|推送|广播|下发"
+)
+TRAINS = bounded(r"(?i)grad|train|optim|actor|policy|learner|updat|delta|moved|训练|更新")
+HELD_STILL = bounded(
+    r"(?i)(?<![a-z])(?:frozen|no_?grad|not[ _]trainable|false|requires_grad\s?[:=]\s?(?:0|no)|fixed|static)(?![a-z])|冻结"
+)
+FREEZES = bounded(r"(?i)freez|frozen|冻结|trainable|requires_grad")
+TRUE = bounded(
+    r"(?i)(?:freez\w*|frozen|冻结)[\w.\- ]{0,30}[\"']?\s?[:=]\s?[\"'\[]?(?!\{|false|no\b|none|null|0\b|off|\])\w"
+    r"|[:=]\s?(?:frozen|freeze)\b|requires_grad_?\(?\s?=?\s?false|trainable[\"']?\s?[:=]\s?false|\{[^}]{0,200}(?:freez\w*|frozen)[^}]{0,60}:\s?true"
+    r"|freeze:\s?\{[^}]{0,200}:\s?true"
+)
 
 
 def lands_short(texts: Sequence[Text]) -> Iterator[Finding]:
@@ -148,6 +166,99 @@ def named_otherwise(texts: Sequence[Text]) -> Iterator[Finding]:
             if moved is not None:
                 yield _renamed((a, mine), (b, theirs), moved)
                 return
+
+
+def branch_never_sent(texts: Sequence[Text]) -> Iterator[Finding]:
+    """Every push has as many tensors as the trained list without one of its branches, which no push names."""
+    lists = [
+        (t, names) for t in texts if not t.name.endswith((".py", ".log", ".md")) and len(names := _trained(t)) >= FEW
+    ]
+    lists = [(t, names) for t, names in lists if GOES.search(t.name) or (TRAINS.search(f"{t.name} {t.whole[:2000]}")
+             and "weight_map" not in t.whole[:2000])]  # fmt: skip
+    if not lists or any(_frozen(t) for t in texts):
+        return
+    for trained, names in lists:
+        for text, those in lists:
+            if GOES.search(text.name) and not GOES.search(trained.name) and those.keys() < names.keys():
+                for prefix, left in _branches(names):
+                    if len(those) + left == len(names) and not any(n.startswith(prefix + ".") for n in those):
+                        yield _branch((trained, names), (prefix, left), text, [min(those.values())], named=True)
+                        return
+    lists = [(t, names) for t, names in lists if not GOES.search(t.name)]
+    for text in texts:
+        if text.name.endswith((".py", ".md")) or any(text is t for t, _ in lists):
+            continue
+        counts, named = _sent(text)
+        for trained, names in lists:
+            for prefix, left in _branches(names):
+                times = len(counts.get(len(names) - left, ()))
+                whole = sum(len(v) for n, v in counts.items() if n >= len(names))
+                spoken = [n for n in named if n.startswith(prefix + ".")]
+                others = [p for p, n in _branches(names) if n == left and not f"{p}.".startswith(f"{prefix}.")]
+                if times >= PUSHES and not whole and not spoken and (named or not others):
+                    yield _branch((trained, names), (prefix, left), text, counts[len(names) - left], named=bool(named))
+                    return
+
+
+def _trained(text: Text) -> dict[str, int]:
+    """The names of a list, without those that it says are not trained; none where adapters are what is trained."""
+    names = _names(text)
+    if any("lora_" in n for n in names):
+        return {}
+    return {n: i for n, i in names.items() if not HELD_STILL.search(text.lines[i - 1].replace(n, " "))}
+
+
+def _frozen(text: Text) -> bool:
+    """Whether settings say that something is frozen."""
+    settings = text.name.endswith((".yaml", ".yml", ".json", ".toml", ".py", ".sh", ".ini", ".cfg"))
+    return settings and any(FREEZES.search(x) and TRUE.search(x) for x in text.lines[:400])
+
+
+def _sent(text: Text) -> tuple[dict[int, list[int]], set[str]]:
+    """Lines by the number of tensors that they speak of, and the names of tensors, on lines of pushes."""
+    counts: dict[int, list[int]] = {}
+    named: set[str] = set()
+    for number, line in rows(text):
+        low = line.lower()
+        if not (any(w in low for w in WORDS) or "sent" in low or "send" in low) or not GOES.search(
+            f"{text.name} {line}"
+        ):
+            continue
+        for m in TENSORS.finditer(line):
+            counts.setdefault(_int(m[1] or m[2]), []).append(number)
+        named.update(
+            n for n in DOTTED.findall(line) if n.endswith(("weight", "bias", "scale", "kernel", "gamma", "beta"))
+        )
+    return counts, named
+
+
+def _branches(names: dict[str, int]) -> Iterator[tuple[str, int]]:
+    """Prefixes with the number of names below them, a part of all."""
+    found: Counter[str] = Counter()
+    for name in names:
+        parts = name.split(".")
+        found.update(".".join(parts[:k]) for k in range(1, min(len(parts) - 1, 4)))
+    for prefix, n in sorted(found.items(), key=lambda p: (-p[1], len(p[0]))):
+        if max(3, 0.02 * len(names)) <= n < len(names):
+            yield prefix, n
+
+
+def _branch(
+    trained_: tuple[Text, dict[str, int]], branch: tuple[str, int], text: Text, at: Sequence[int], *, named: bool
+) -> Finding:
+    (trained, names), (prefix, left) = trained_, branch
+    first = min(i for n, i in names.items() if n.startswith(prefix + "."))
+    sent, times = len(names) - left, len(at)
+    never = f", and no push names any of {prefix}.*" if named else ""
+    never_zh = f"，也没有一次推送提到 {prefix}.*" if named else ""
+    return Finding(
+        *(("push-leaves-out-branch", Severity.S1) if named else ("fewer-tensors-land", Severity.S3)),
+        f"{trained.name} lists {len(names)} trained tensors, {left} of them {prefix}.* (from line {first} on); {text.name}:{at[0]} "
+        f"pushes {sent}, at {times} pushes alike, as many as the others are{never}: {prefix} stays in the engine as at the start.",
+        f"{trained.name} 列出 {len(names)} 个参与训练的张量，其中 {left} 个是 {prefix}.*（从第 {first} 行起）；{text.name}:{at[0]} 每次只推送 "
+        f"{sent} 个（共 {times} 次），正好等于其余的个数{never_zh}：引擎中的 {prefix} 一直停在最初的值。",
+        (text.at(at[0]), trained.at(first)), {"sent": sent, "trained": len(names), "left": left, "branch": prefix, "pushes": times},
+    )  # fmt: skip
 
 
 def _names(text: Text) -> dict[str, int]:

@@ -16,7 +16,7 @@ from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from .read import Text, rows
 
-LOADS, ASKED = 2, 3
+LOADS, ASKED, MANY = 2, 3, 20
 """Times that adapters are loaded, and requests, from which on it is no trial."""
 _QUOTED = r"[\"'`]?([\w.][\w./@:+-]{0,80})[\"'`]?"
 HOLDS = bounded(r"(?i)lora|adapter|适配器|delta")
@@ -35,6 +35,9 @@ LOADED_IN = bounded(
     rf"[^\n]{{0,40}}?[\"']?(?:lora_|adapter_)?name[\"']?\s?[:=]\s?{_QUOTED}"
 )
 FAILED = bounded(r"(?i)fail|error|refus|not found|unload|remov|evict|失败|卸载|移除|错误")
+SERVING = bounded(
+    r"(?i)vllm|sglang|lmdeploy|swift deploy|text-generation-launcher|api_server|lorax|tgi|serv(?:e|er|ing)\b|部署"
+)
 SERVED = bounded(r"(?i)served[ _-]?(?:model[ _-]?)?(?:name|id)s?[\"']?[\s:=]{1,3}\[?\s?[\"']?([\w./@:-]+)")
 MODEL = bounded(r"(?i)[\"']?\bmodel(?:_path|_name)?[\"']?\s?[:=]\s?[\"']([\w./@:-]+)[\"']")
 ASKS = bounded(
@@ -49,6 +52,22 @@ WITH_ADAPTER = bounded(
     r"\s?[:=：]\s?\[?[\"']?(?!none|null|base\b|true|false|无|空|\[|\"\")([A-Za-z/0-9][\w./(=-]*)"
 )
 TO_MODEL = bounded(r"(?i)(?<![\w.])[\"']?(?:model|model_name|target)[\"']?\s?[:=]\s?[\"']?([\w./@:+-]{1,80})")
+GIVEN = bounded(
+    r"(?i)(?:--?|\b)(?:lora[-_]modules?|lora[-_]paths?|lora[-_]adapters?|adapters?|adapter[-_](?:name[-_]or[-_])?paths?)[\"']?[\s=:,]{1,3}"
+    r"(?:[\"'\[{\s]{0,6})(?:name[\"']?\s?:\s?[\"'])?([\w.@:-]{1,80})[\"']?\s?[=:,]\s?[\"']?(?:[\w./-]*/|path)"
+)
+"""An adapter that a server is started with, by its name and its path."""
+BASE = bounded(
+    r"(?i)(?:vllm serve|lmdeploy serve api_server|swift deploy)\s([\w./@-]{2,160})|--model(?:[-_]path|[-_]name[-_]or[-_]path|-id)?[\s=]{1,3}([\w./@-]{2,160})"
+)
+CLIENT = bounded(
+    r"(?i)(?<![\w.-])[\"']?(?:model|model_?name|model_?id|(?!base|ref|teacher|judge|draft|reward|embed|grader)[a-z]\w{0,16}_model(?:_name)?)[\"']?\s?[:=]\s?[\"']?([\w./@:+-]{1,120})"
+)
+URL = bounded(r"(?i)://|upstream|base_?url|api_?base|endpoint")
+JUDGES = bounded(r"(?i)judge|grader|compar|baseline|ablation|bench|eval|对比|评测|裁判")
+DIRECT = bounded(
+    r"(?i)upstream|https?://|base_url|api_base|endpoint|route|completions|max_tokens|temperature|openai|gateway|timeout|网关"
+)
 NOT_NAME = bounded(r"(?i)^(?:in|on|from|to|for|with|at|is|name|path|weights?|loaded|config|module\w*|tensors?|r|rank|alpha|and|the|\d{1,2}"
                    r"|HTTP/[\d.]+|enabled?|support\w*|takes?|took|done|ok|version|file|s)$")  # fmt: skip
 
@@ -61,6 +80,9 @@ class Seen:
     served: dict[str, Evidence] = field(default_factory=dict)
     none: list[Evidence] = field(default_factory=list)
     some: list[Evidence] = field(default_factory=list)
+    given: list[tuple[str, Evidence]] = field(default_factory=list)
+    bases: dict[str, Evidence] = field(default_factory=dict)
+    clients: list[tuple[str, Evidence]] = field(default_factory=list)
     models: list[tuple[str, Evidence]] = field(default_factory=list)
 
 
@@ -72,6 +94,9 @@ def unnamed(texts: Sequence[Text]) -> Iterator[Finding]:
     for text in texts:
         _look(text, seen)
     names = {n for n, _ in seen.loads}
+    if (told := _served(texts, seen)) is not None:
+        yield told
+        return
     if len(seen.loads) < LOADS or seen.some:
         return
     if any(_is(m, names) for m, _ in seen.models):
@@ -92,6 +117,65 @@ def unnamed(texts: Sequence[Text]) -> Iterator[Finding]:
         yield _told(
             seen, [e for _, e in base], f"ask for the model {name!r}{held}", f"请求的模型都是 {name!r}{held_zh}"
         )
+
+
+def _served(texts: Sequence[Text], seen: Seen) -> Finding | None:
+    """A server is started with an adapter, and what asks it names the base: in its settings and in every request."""
+    for text in texts:
+        if text.name.endswith((".md", ".txt")) or not any(HOLDS.search(x) or "adapter" in x for x in text.lines[:400]):
+            continue
+        if not text.has(SERVING):
+            continue
+        for number, line in enumerate(text.lines[:400], 1):
+            if line.lstrip().startswith(("#", "//")):
+                continue
+            seen.given += [(m[1], text.at(number)) for m in GIVEN.finditer(line)]
+            seen.bases |= {m[1] or m[2]: text.at(number) for m in BASE.finditer(line)}
+            seen.served |= {m[1]: text.at(number) for m in SERVED.finditer(line)}
+    names = {n for n, _ in seen.given}
+    if not names or len(seen.loads) > 1 or seen.some or any(_is(m, names) for m, _ in seen.models):
+        return None
+    base = set(seen.served or seen.bases) - names
+    files = {e.file for _, e in seen.given}
+    for text in texts:
+        if text.name in files or text.role == "train" or text.name.endswith((".md", ".csv", ".log", ".txt", ".jsonl")):
+            continue
+        if not any(DIRECT.search(x) for x in text.lines[:400]) or JUDGES.search(text.name):
+            continue
+        url = any(URL.search(x) for x in text.lines[:400])
+        for number, line in enumerate(text.lines[:400], 1):
+            said = CLIENT.search(line) if url or seen.none or seen.models else None
+            if said is not None and not line.lstrip().startswith(("#", "//")):
+                seen.clients.append((said[1].rstrip(","), text.at(number)))
+    if any(_is(m, names) for m, _ in seen.clients):
+        return None
+    asks = [(m, e) for m, e in seen.clients if m in base]
+    sent = [(m, e) for m, e in seen.models if m in base]
+    if len(seen.none) < ASKED and (len(sent) < ASKED or len(sent) < len(seen.models)):
+        sent = []
+    if not asks and not (sent or (len(seen.none) >= MANY and base)):
+        return None
+    model, where = (*asks, *sent, ("", seen.none[0] if seen.none else seen.given[0][1]))[0]
+    return _by_base((sorted(names)[0], seen.given[0][1]), (model, where), seen, len(sent))
+
+
+def _by_base(given: tuple[str, Evidence], asked: tuple[str, Evidence], seen: Seen, sent: int) -> Finding:
+    (name, here), (model, there) = given, asked
+    held = seen.served.get(model) or seen.bases.get(model)
+    base = f", the name of the base ({held.file}:{held.line})" if held else ""
+    base_zh = f"（即底座的名字，{held.file}:{held.line}）" if held else ""
+    en = f"what asks ({there.file}:{there.line}) names {model!r}{base}" if model else "no request names it"
+    zh = f"请求方（{there.file}:{there.line}）写的模型是 {model!r}{base_zh}" if model else "没有请求指名它"
+    none = seen.none
+    more = f"; all {len(none)} requests in {none[0].file} go without an adapter ({_short(none[0])})" if none else ""
+    more_zh = f"；{none[0].file} 中的 {len(none)} 个请求都不带适配器（{_short(none[0])}）" if none else ""
+    return Finding(
+        "adapter-served-base-asked", Severity.S1,
+        f"The server holds the adapter {name!r} ({here.file}:{here.line}), and {en}{more}: what answers is the base.",
+        f"服务挂载了适配器 {name!r}（{here.file}:{here.line}），而{zh}{more_zh}：实际回答的是底座。",
+        (there, here, *((held,) if held else ()), *none[:1]),
+        {"adapter": name, "asked": model, "requests": max(len(none), sent)},
+    )  # fmt: skip
 
 
 def _short(where: Evidence) -> str:

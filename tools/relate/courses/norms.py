@@ -12,11 +12,11 @@ from ...patterns import bounded
 from ...run import Run
 from ..line import Line, plain
 from .read import LEAST, Course
-from .told import DECAY, changed, kinds, numbers
+from .told import DECAY, changed, handed_on, kinds, numbers
 
 WEIGHTS = bounded(
-    r"(?:param\w*|weights?|wts?|w|theta|embed\w*|model)_?(?:\w{0,12}_)?(?:norm|l2|fro|rms)(?:_|$)|^fro(?:_|$)"
-    r"|(?:norm|l2|rms)_(?:of_)?(?:param\w*|weights?|w|theta)|(?:参数|权重)\S{0,3}范数"
+    r"(?:param\w*|weights?|wts?|w|theta|embed\w*|model|(?:^|_)p)_?(?:\w{0,12}_)?(?:norm|l2|fro|rms|magnitude)(?:_|$)|^fro(?:_|$)"
+    r"|(?:norm|l2|rms)_(?:of_)?(?:all_|the_)?(?:param\w*|weights?|w|p|theta)(?:_|$)|(?:^|_)(?:abs|mean_abs)_?(?:w|weights?|params?)(?:_|$)|(?:参数|权重)\S{0,3}范数"
 )
 NO_WEIGHTS = bounded(r"grad|update|ratio|梯度|更新|ln|rmsnorm|layernorm|act|logit|delta|adapter|lora")
 ANY_NORM = bounded(r"^(?:norm|l2|l2_norm|fro|rms|范数|value)$")
@@ -83,7 +83,7 @@ def _reasons(run: Run, events: Sequence[Event]) -> Iterator[Evidence]:
     """Where files say that the decay was raised, is large, or goes through the gradient."""
     for _, _, place in changed(events, DECAY, TIMES):
         yield place
-    given = list(numbers(run, DECAY, ("decay", "wd", "reg", "l2", "lambda", "衰减", "正则")))
+    given = [*numbers(run, DECAY, ("decay", "wd", "reg", "l2", "lambda", "衰减", "正则")), *handed_on(run)]
     if given and LARGE <= (top := max(given, key=lambda pair: pair[0]))[0] <= 50:
         yield top[1]
     yield from list(kinds(run))[:1]

@@ -14,18 +14,25 @@ from ...run import Run
 
 MOST_FILES, BYTES, LOG_BYTES = 60, 32_768, 4_096
 KINDS = ("config", "script", "code", "log", "document")
-_NUMBER = r"[\"']?\s?[:=\s]\s?([0-9.]{1,12}(?:e[-+]?\d{1,3})?)(?![\w.])"
+_NUMBER = (
+    r"[\"']?\s{0,4}(?::\s?(?:float|Final\[float\]|int)\s?=|,\s?(?:type\s?=\s?float,\s?)?default\s?=|[:=\s|])\s{0,4}[\"']?"
+    r"([0-9.]{1,12}(?:e[-+]?\d{1,3})?)(?![\w.])"
+)
 DECAY = bounded(
-    r"(?i)(?<![a-z])(?:weight_?decay|wd|decay|reg|l2|l2_?reg\w*|lambda|weight decay|权重衰减|正则\S{0,2}|衰减)"
+    r"(?i)(?<![a-z])(?:weight_?decay|wd|decay|reg|l2|l2_?reg\w*|lambda|w_?decay|weight decay|权重衰减|正则\S{0,2}|衰减)"
     + _NUMBER
 )
 CLIP = bounded(
     r"(?i)(?<![a-z])(?:(?:max[_-]?)?(?:grad(?:ient)?[_-]?)?clip(?:ping)?(?:[_-]?(?:grad\w*|norm|value|at|to))?"
     r"|max[_-](?:grad[_-])?(?:norm|gn)|gradient_clipping|clip_grad_norm|(?:梯度)?裁剪\S{0,2})" + _NUMBER
 )
+HANDED = bounded(
+    r"(?i)(?<![a-z])(?:weight_?decay|w_?decay|wd)[\"']?\s?[:=]\s?(?:float\()?(?:[a-z_]\w{0,30}(?:\.|\[[\"'])){1,4}([a-z_]\w{0,30})"
+)
+"""A decay that code takes from a setting of another name."""
 KIND = bounded(
     r"(?i)adam_?w_mode[\"']?\s?[:=]\s?(?:false|0)|decoupled\w*[\"']?\s?[:=]\s?(?:false|no|0)|\boptim\.Adam\b(?!W)"
-    r"|(?<![a-z.])Adam\(|\bl2_?(?:mode|in_grad\w*)[\"']?\s?[:=]\s?(?:true|1)|\badam_l2\b"
+    r"|(?<![a-z.])(?:Fused)?Adam\((?!.{0,200}(?:adam_?w_mode|decoupled\w*)\s?=\s?True)|\bl2_?(?:mode|in_grad\w*)[\"']?\s?[:=]\s?(?:true|1)|\badam_l2\b"
 )
 
 
@@ -35,6 +42,13 @@ def numbers(run: Run, pattern: re.Pattern[str], words: Sequence[str]) -> Iterato
         for match in pattern.finditer(line):
             with suppress(ValueError):
                 yield float(match[1]), Evidence(name, number, text=line.strip())
+
+
+def handed_on(run: Run) -> Iterator[tuple[float, Evidence]]:
+    """The numbers of settings that code hands on as the decay, whatever they are called."""
+    names = {m[1] for _, _, line in _lines(run, ("decay", "wd")) for m in HANDED.finditer(line)}
+    for name in sorted(n for n in names if not DECAY.search(f"{n}=1"))[:8]:
+        yield from numbers(run, bounded(rf"(?<![\w.]){re.escape(name)}{_NUMBER}"), (name.lower(),))
 
 
 def kinds(run: Run) -> Iterator[Evidence]:

@@ -6,8 +6,11 @@ is not told; ports that are down, of another network or at rest are left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +48,22 @@ DOWN = bounded(r"(?i)\b(?:down|disabled|polling|init\w*|inactive|unplugged|idle)
 AWAY = bounded(r"(?i)mgmt|manage|bond|\beth\d|\beno|\bbmc|storage|ipmi|管理|存储")
 LOAD = bounded(r"(?:^|_)util\w*|busy|利用率")
 PAIR = bounded(r"^\s*([\w.:]{1,60}?)\s?(?:<-*>|-*>|[-~,/|]|↔|→|\bto\b|\bvs\.?)\s?([\w.:]{1,60})\s*$")
+VALUE = bounded(
+    r"(?i)^\s*(?:x|×|gen)?\s?(\d{1,6}(?:\.\d{1,4})?)\s?(?:x|×|lanes?|gt/s|g[bt]/?s(?:ec)?|gbps|gib/s|gb/sec|mb/s|通道)?"
+    r"(?:\s?\((?:ok|downgraded|\d{0,2}x ?[a-z]*|降级)\))?\s*$"
+)
+"""A number with its unit, as tools for links write it."""
+SIZE = bounded(r"(?:^|_)(?:size|bytes?|msg|message\w*|payload)(?:_|$)|大小|字节")
+DIGITS = re.compile(r"\d+")
+NO_HOST = bounded(
+    r"(?i)^\W*(?:runs?|steps?|epochs?|iter\w*|tests?|trials?|rounds?|attempts?|v|n|np|tp|dp|pp|ep|sizes?|days?|weeks?|parts?"
+    r"|tables?|sections?|pass|exp\w*|cases?|world\w*|batch|bs|nodes|gpus|hosts|cards|before|after|第)?[\W\d_]*$"
+    r"|^\W*\d{1,6}[\s_x-]*(?:nodes?|gpus?|hosts?|cards?|ranks?|个|次|卡|机|轮)"
+)
+"""Headings that number something other than machines, cards or links."""
 LEAST, MOST_ROWS, LOWER, LEVEL = 4, 20_000, 0.7, 0.12
 """Rows, share of the others' level below which a link is slow, and share within which the others are level."""
-MOST_SHARE, LEAST_AFTER, AT_WORK = 0.5, 3, 30.0
+MOST_SHARE, LEAST_AFTER, AT_WORK = 0.5, 3, 0.3
 
 
 class Who(NamedTuple):
@@ -59,9 +75,47 @@ class Who(NamedTuple):
 
 def slow_links(tables: Sequence[Table]) -> Iterator[Finding]:
     """The link that is below all others, one for each table."""
-    for table in tables:
-        if LEAST <= len(table) <= MOST_ROWS and (found := _slow(table)) is not None:
+    told: set[str] = set()
+    for table in (*tables, *_joined(tables)):
+        if (
+            table.file not in told
+            and LEAST <= len(table) <= MOST_ROWS
+            and (found := _slow(_counted(table))) is not None
+        ):
+            told.add(table.file)
             yield found
+
+
+def _counted(table: Table) -> Table:
+    """The table with `x16`, `400 Gb/sec (4X NDR)` and the like as numbers, in columns of what a link can carry."""
+    columns = list(table.columns)
+    for i, c in enumerate(columns):
+        if c.values.dtype.kind == "f" or not means(CAPACITY, c.name) or means(OTHER, c.name):
+            continue
+        said = [VALUE.match(str(v)) for v in c.values]
+        if all(said) and len(said) >= LEAST:
+            columns[i] = replace(c, role="measure", values=np.array([float(m[1]) for m in said if m is not None]))
+    return replace(table, columns=tuple(columns))
+
+
+def _joined(tables: Sequence[Table]) -> Iterator[Table]:
+    """One table of the parts of a file that are headed by machines or cards, with a column that names them."""
+    parts: dict[tuple[str, tuple[str, ...]], list[Table]] = {}
+    for t in tables:
+        if 0 < len(t) <= 200 and any(means(CAPACITY, c.name) for c in t.columns):
+            parts.setdefault((t.file if t.part else "", tuple(c.name for c in t.columns)), []).append(t)
+    for (_, names), some in parts.items():
+        heads = [t.part or PurePosixPath(t.file).stem for t in some]
+        alike = {DIGITS.sub("#", head) for head in heads}
+        if not 3 <= len(some) <= 512 or len(set(heads)) < len(heads) or len(alike) > 1 or NO_HOST.match(heads[0]):
+            continue
+        if any(c.values.dtype != some[0].columns[i].values.dtype for t in some for i, c in enumerate(t.columns)):
+            continue
+        columns = [replace(some[0].columns[i], values=np.concatenate([t.columns[i].values for t in some]))
+                   for i in range(len(names))]  # fmt: skip
+        who = np.concatenate([np.full(len(t), head, dtype=object) for t, head in zip(some, heads, strict=True)])
+        host = Column("host", "group", "host", "", who)
+        yield Table(some[0].file, "", (host, *columns), np.concatenate([t.lines for t in some]))
 
 
 def _slow(table: Table) -> Finding | None:
@@ -99,7 +153,8 @@ def _levels(table: Table, column: Column, members: Sequence[Column]) -> Iterator
     """The values as they stand, and against the upper middle of the rows of one kind (direction, size)."""
     yield column.values
     for other in table.columns:
-        said = _said(other) if other is not column and other not in members and other.role != "axis" else np.array([])
+        along = other.role == "axis" and not means(SIZE, other.name)
+        said = _said(other) if other is not column and other not in members and not along else np.array([])
         if len(said) and 1 < len(kinds := set(said.tolist())) <= max(2, len(said) // LEAST):
             out = np.full(len(said), np.nan)
             for kind in kinds:
@@ -183,8 +238,10 @@ def _counts(table: Table, low: np.ndarray, measure: Column) -> bool:
         if column is measure:
             continue
         if column.values.dtype.kind == "f":
-            if means(LOAD, column.name) and np.nanmedian(column.values[low]) < AT_WORK:
-                return False
+            if means(LOAD, column.name):
+                whole = 1.0 if column.unit == "1" or np.nanmax(column.values, initial=0.0) <= 1 else 100.0
+                if np.nanmedian(column.values[low]) < AT_WORK * whole:
+                    return False
             continue
         said = _said(column)
         own, rest = set(said[low].tolist()), set(said[~low].tolist())

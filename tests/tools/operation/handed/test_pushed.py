@@ -80,3 +80,47 @@ def test_other_names(tmp_path, files, many):
 )
 def test_the_same_names(tmp_path, files):
     assert codes(tmp_path, files) == []
+
+
+def trained(branch="vision.blocks", flag="\ttrainable", other="lm.layers") -> str:
+    return "tensor\tstate\n" + "".join(
+        f"{p}.{i}.{m}.weight{f}\n"
+        for p, f in ((branch, flag), (other, "\ttrainable"))
+        for i in range(8)
+        for m in ("q", "up")
+    )
+
+
+def pushes(n=16, name="lm.layers.{}.q.weight", times=5, form="[sync] v{i}: {name} ... {n} tensors sent\n") -> str:
+    return "".join(form.format(i=i, n=n, name=name.format(i)) for i in range(times))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"params.tsv": trained(), "run.log": pushes()},
+        {"optimizer_params.txt": trained("audio.enc"), "bridge.log": pushes(form="push {i} {name} +15 params=16\n", n=16)},
+        {"可训练.tsv": trained("experts.mlp"), "推送.log": pushes(form="第{i}次 推送 {name} 等 {n} 个张量\n")},
+        {"trainable.txt": trained(), "pushed_names.txt": "".join(x for x in trained().splitlines(keepends=True) if x[:2] == "lm")},
+    ],
+    ids=["tensors", "params", "Chinese", "two lists"],
+)  # fmt: skip
+def test_a_branch_that_no_push_holds(tmp_path, files):
+    assert codes(tmp_path, files) == ["push-leaves-out-branch"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"params.tsv": trained(), "run.log": pushes(32)},
+        {"params.tsv": trained(flag="\tfrozen"), "run.log": pushes()},
+        {"params.tsv": trained(), "run.log": pushes(), "c.yaml": "train:\n  freeze_vision: true\n"},
+        {"params.tsv": trained(), "run.log": pushes(times=1)},
+        {"params.tsv": trained(), "run.log": pushes() + pushes(name="vision.blocks.{}.q.weight")},
+        {"params.tsv": trained(), "run.log": pushes(11)},
+        {"params.tsv": trained().replace("q.weight", "lora_A.weight"), "run.log": pushes()},
+    ],
+    ids=["all", "frozen", "frozen by settings", "once", "named", "another number", "adapters"],
+)
+def test_all_branches_are_sent(tmp_path, files):
+    assert codes(tmp_path, files) == []

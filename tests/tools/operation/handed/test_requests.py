@@ -65,3 +65,42 @@ def test_never_asked_for(tmp_path, files):
 )  # fmt: skip
 def test_asked_for(tmp_path, files):
     assert codes(tmp_path, files) == []
+
+
+UNIT = "ExecStart=/opt/vllm serve /m/base-7b --served-model-name chat --enable-lora --lora-modules shop-v3=/out/shop/ckpt-9\n"
+GATE = "upstream: http://10.0.0.3:8000/v1\nmodel: {}\ntemperature: 0.2\n"
+ASKED = "".join(NONE.format(i) for i in range(6))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"chat.service": UNIT, "gate.yaml": GATE.format("chat"), "api.log": ASKED},
+        {"serve.sh": "python -m sglang.launch_server --model-path /m/kite --lora-paths tone=/out/tone\n",
+         "bot.py": "c = OpenAI(base_url='http://s:30000/v1')\nr = c.chat.completions.create(model='/m/kite', messages=m)\n"},
+        {"start.sh": UNIT, "req.jsonl": records("chat")},
+        {"部署.sh": UNIT, "网关.env": "UPSTREAM_URL=http://h:8000\nLLM_MODEL=chat\nTIMEOUT=30\n"},
+        {"compose.yaml": "command: >\n  vllm serve /m/base-7b --enable-lora --lora-modules '{\"name\": \"shop\", \"path\": \"/out/shop\"}'\n",
+         "api.log": ASKED * 5},
+    ],
+    ids=["unit", "client code", "records", "env", "log"],
+)  # fmt: skip
+def test_a_server_with_an_adapter_is_asked_for_the_base(tmp_path, files):
+    assert codes(tmp_path, files) == ["adapter-served-base-asked"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"chat.service": UNIT, "gate.yaml": GATE.format("shop-v3"), "api.log": ASKED},
+        {"chat.service": UNIT, "gate.yaml": GATE.format("chat"), "api.log": ASKED + SOME},
+        {"chat.service": UNIT, "gate.yaml": GATE.format("other-model")},
+        {"chat.service": UNIT.split(" --enable")[0] + "\n", "gate.yaml": GATE.format("chat"), "api.log": ASKED},
+        {"chat.service": UNIT, "judge.yaml": GATE.format("chat")},
+        {"chat.service": UNIT, "api.log": NONE.format(1)},
+        {"chat.service": UNIT, "a.yaml": GATE.format("chat"), "b.yaml": GATE.format("shop-v3")},
+    ],
+    ids=["by name", "once", "elsewhere", "no adapter", "a comparison", "one request", "both"],
+)
+def test_a_server_with_an_adapter_that_is_asked_for(tmp_path, files):
+    assert codes(tmp_path, files) == []

@@ -120,14 +120,21 @@ def norms(left, loss_end=5.0, key="param_norm", stands=True):
 DIFF = "--- a/o.yaml\n+++ b/o.yaml\n@@ -1,3 +1,3 @@\n lr: 3e-4\n-weight_decay: 0.1\n+weight_decay: 2.0\n"
 
 
-@pytest.mark.parametrize("key", ["param_norm", "weights_l2", "参数总范数"])
+@pytest.mark.parametrize("key", ["param_norm", "weights_l2", "pnorm", "opt/p_l2", "参数总范数"])
 def test_weights_that_shrink_while_the_loss_stands(tmp_path, key):
     assert told(tmp_path, {"m.csv": norms(0.1, key=key)}) == ["weights-shrink-loss-stands"]
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("x.diff", DIFF), ("o.yaml", "optim: {lr: 3e-4, wd: 1.5}\n"), ("o.py", "opt = torch.optim.Adam(p, lr=1e-3)\n")],
+    [
+        ("x.diff", DIFF),
+        ("o.yaml", "optim: {lr: 3e-4, wd: 1.5}\n"),
+        ("o.py", "opt = torch.optim.Adam(p, lr=1e-3)\n"),
+        ("o.py", "lam: float = 0.8\ndef make(p, o):\n    return AdamW(p, o.lr, weight_decay=o.lam)\n"),
+        ("o.py", "ap.add_argument('--wd', type=float, default=0.7)\n"),
+        ("run.sh", "REG2=0.9\nopt=dict(weight_decay=cfg.REG2)\n"),
+    ],
 )
 def test_weights_that_shrink_under_a_large_or_other_decay(tmp_path, name, text):
     assert told(tmp_path, {"m.csv": norms(0.5), name: text}) == ["weights-shrink-under-decay"]
@@ -138,6 +145,15 @@ def test_weights_that_shrink_under_a_large_or_other_decay(tmp_path, name, text):
 )
 def test_weights_that_grow_or_learn_and_other_norms_say_nothing(tmp_path, table):
     assert told(tmp_path, {"m.csv": table}) == []
+
+
+@pytest.mark.parametrize("text", [
+    "lam: float = 0.95\n",
+    "lam: float = 0.95\nopt = AdamW(p, weight_decay=o.wd)\nwd = 0.1\n",
+    "wd: float = 0.1\nopt = AdamW(p, weight_decay=o.wd)\n",
+])  # fmt: skip
+def test_other_settings_are_no_reason(tmp_path, text):
+    assert told(tmp_path, {"m.csv": norms(0.5), "o.py": text}) == []
 
 
 # Critics
