@@ -332,7 +332,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     look.SUMMARIES: (("tables",), lambda r: r.said),
     TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
-    REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated)),
+    REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],

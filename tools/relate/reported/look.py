@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...tables.table import Table
-from . import counts, limits, replays, sides
+from ..line import Line
+from . import counts, limits, replays, sides, turns
 from .read import reported
 
 REPORTED = "statistics that reports give"
@@ -29,12 +30,18 @@ CODES = declare(
     ("generation-not-stopping", REPORTED, "counts of why outputs ended: most end at the limit"),
     ("cut-at-every-limit", REPORTED, "as many outputs end at the limit whatever the limit is"),
     ("same-batch-nonfinite-again", REPORTED, "attempts that differ fail at one place with the same samples"),
+    (
+        "plan-turns-at-failure",
+        REPORTED,
+        "the plan begins something else at the step where the loss stops being a number",
+    ),
     ("target-missed", REPORTED, "a measured latency or rate is worse than the target that a file of the run states"),
 )
 
 
-def of_reports(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Finding]:
-    """What the reports of a run say."""
+def of_reports(tables: Sequence[Table], stated: Sequence[Stated], lines: Sequence[Line] = ()) -> list[Finding]:
+    """What the reports and plans of a run say."""
     said = reported(tables, stated)
     found = [*limits.beyond_limits(said), *sides.longer_and_shorter(said), *sides.targets(said)]
+    found += turns.turned(lines, stated)
     return [*found, *(f for table in tables for look in (*counts.LOOKS, replays.again) for f in look(table))]
