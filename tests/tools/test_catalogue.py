@@ -13,7 +13,12 @@ from triage.tools.config.lint import lint
 from triage.tools.data.between.corpora import check_corpora
 from triage.tools.data.between.evalrows import check_eval_rows
 from triage.tools.data.between.gathered import check_gathered
+from triage.tools.data.between.items import check_items
+from triage.tools.data.between.marks import check_marks
+from triage.tools.data.between.results import check_results
+from triage.tools.data.between.shards import check_shards
 from triage.tools.data.between.splits import check_splits
+from triage.tools.data.between.starts import check_starts
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -33,8 +38,12 @@ from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.engines import check_engines
 from triage.tools.operation.fields import check_fields
 from triage.tools.operation.handed import check_handed
+from triage.tools.operation.launches import check_launches
 from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
+from triage.tools.operation.sampling import check_sampling
+from triage.tools.relate.courses.look import side_by_side
+from triage.tools.relate.earlier.again import trained_again
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.relate import relate
 from triage.tools.relate.siblings import against
@@ -73,12 +82,21 @@ TOOLS = {
     "data.between.corpora": lambda p: [check_corpora(discover(p))],
     "operation.engines": lambda p: [check_engines(discover(p))],
     "operation.machines": lambda p: [check_machines(discover(p), Settings())],
+    "operation.launches": lambda p: [check_launches(discover(p))],
+    "operation.sampling": lambda p: [check_sampling(discover(p))],
+    "data.between.results": lambda p: [check_results(discover(p))],
+    "data.between.shards": lambda p: [check_shards(discover(p))],
+    "data.between.starts": lambda p: [check_starts(discover(p))],
+    "data.between.marks": lambda p: [check_marks(discover(p))],
+    "data.between.items": lambda p: [check_items(discover(p))],
     "operation.handed": lambda p: [check_handed(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],
     "relate": lambda p: [
         relate(SeriesTable()),
         against(SeriesTable(), Settings(), []),
         since_restart(discover(p), SeriesTable()),
+        trained_again(discover(p), SeriesTable()),
+        side_by_side(discover(p), SeriesTable()),
     ],
 }
 """Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""
@@ -110,7 +128,7 @@ def test_every_code_has_a_check_and_a_meaning():
 
 
 def test_what_two_tools_find_has_the_checks_of_both():
-    assert checks("double-bos") == ("text and roles", "begin token once")
+    assert checks("double-bos") == ("begin token once, in logs of requests", "text and roles", "begin token once")
     assert checks("no-such-code") == ()
 
 

@@ -134,7 +134,7 @@ def _number(said: str, lines: list[tuple[int, str]]) -> int | None:
 
 def _uneven(run: Run) -> Iterator[Finding]:
     """A log that ends in weights cut by a number that does not divide the heads."""
-    heads = [h for a in islice(run.of("config", "model", "tokenizer", "metadata"), FILES) if a.path.suffix == ".json"
+    heads = [h for a in islice(run.of("config", "tokenizer"), FILES) if a.path.suffix == ".json"
              for h in _heads(a.path, a.name)]  # fmt: skip
     for artifact in islice(run.of("log"), FILES) if heads else ():
         for number, dims, size, text in _cuts(artifact.path):

@@ -45,7 +45,7 @@ def _same(rows: Sequence[tuple[object, ...]], i: int) -> bool:
     n = min(i, len(rows) - i)
     return (
         len(set(rows[:n])) >= LEAST
-        and np.mean([a == b for a, b in zip(rows[i : i + n], rows[:n], strict=True)]) >= SAME
+        and float(np.mean([a == b for a, b in zip(rows[i : i + n], rows[:n], strict=True)])) >= SAME
     )
 
 

@@ -82,7 +82,7 @@ def _one_course(a: Series, b: Series, placed: dict[str, Artifact]) -> bool:
     size = float(np.std(noise[0]))
     if size <= 0 or float(np.std(noise[1])) <= 0 or float(np.median(np.abs(x - y))) > APART * size:
         return False
-    if np.unique(x).size < LEAST or float(np.corrcoef(*noise)[0, 1]) < FOLLOWS:
+    if np.unique(x).size < LEAST or float(np.corrcoef(np.array(noise))[0, 1]) < FOLLOWS:
         return False
     begun = [_begun(placed[s.file]) for s in (a, b)]
     return bool(begun[0] and begun[1] and begun[0] != begun[1])

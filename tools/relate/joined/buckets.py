@@ -249,7 +249,8 @@ def _row_bounds(table: Table, bound: Column) -> tuple[np.ndarray, np.ndarray] | 
                     and c.values.dtype.kind == "f" and (c.values < bound.values).all()), None)  # fmt: skip
         return (low if low is not None else np.full(len(table), np.nan)), bound.values
     cells = [c.strip() for c in texts(bound).tolist()]
-    bounds = ranges(kinds := list(dict.fromkeys(cells))) if len(set(cells)) <= MOST_RANGES else None
+    kinds = list(dict.fromkeys(cells))
+    bounds = ranges(kinds) if len(kinds) <= MOST_RANGES else None
     if bounds is None:
         return None
     at = np.array([kinds.index(c) for c in cells])

@@ -44,7 +44,8 @@ def _said(column: Column) -> np.ndarray:
 def _held(table: Table, clock: Column, who: Column) -> Finding | None:
     load = next((c for c in table.columns if c.values.dtype.kind == "f" and means(LOAD, c.name)), None)
     works = np.isfinite(clock.values) & (clock.values > 0)
-    works &= load.values >= AT_WORK if load is not None else True
+    if load is not None:
+        works &= load.values >= AT_WORK * (1 if load.unit == "%" or np.nanmax(load.values) <= 1 else 100)
     said = _said(who)
     if not works.any() or len(members := set(said[works].tolist())) < MEMBERS:
         return None

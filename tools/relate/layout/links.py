@@ -188,8 +188,8 @@ def _who(table: Table, low: np.ndarray, members: Sequence[Column]) -> Who | None
         said = _said(column)
         if not 1 < len(different := set(said.tolist())) <= 4096:
             continue
-        for value in {said[odd[0]]} & different:
-            has[column.name, value] = said == value
+        value = str(said[odd[0]])
+        has[column.name, value] = said == value
         pairs = [m.groups() if (m := PAIR.search(str(v))) else None for v in said]
         if all(pairs):
             for end in pairs[odd[0]] or ():
@@ -197,7 +197,7 @@ def _who(table: Table, low: np.ndarray, members: Sequence[Column]) -> Who | None
     words = [_said(c) for c in members if c.values.dtype.kind == "O" and len(set(_said(c).tolist())) > 1]
     for a, b in combinations(words, 2):
         if set(a.tolist()) & set(b.tolist()):
-            for end in (a[odd[0]], b[odd[0]]):
+            for end in (str(a[odd[0]]), str(b[odd[0]])):
                 ends[end] = (a == end) | (b == end)
     for name, rows in ends.items():
         if (rows == low).all():
