@@ -45,7 +45,7 @@ def _held(table: Table, clock: Column, who: Column) -> Finding | None:
     load = next((c for c in table.columns if c.values.dtype.kind == "f" and means(LOAD, c.name)), None)
     works = np.isfinite(clock.values) & (clock.values > 0)
     if load is not None:
-        works &= load.values >= AT_WORK * (1 if load.unit == "%" or np.nanmax(load.values) <= 1 else 100)
+        works &= load.values >= AT_WORK * (1 if load.unit == "1" or np.nanmax(load.values, initial=0.0) <= 1 else 100)
     said = _said(who)
     if not works.any() or len(members := set(said[works].tolist())) < MEMBERS:
         return None

@@ -186,7 +186,7 @@ def _who(table: Table, low: np.ndarray, members: Sequence[Column]) -> Who | None
     odd = np.flatnonzero(low)
     for column in members:
         said = _said(column)
-        if not 1 < len(different := set(said.tolist())) <= 4096:
+        if not 1 < len(set(said.tolist())) <= 4096:
             continue
         value = str(said[odd[0]])
         has[column.name, value] = said == value
