@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from .findings import TriageError
 from .metrics import canonical, counts, split_named, step_key, tells
 from .patterns import bounded
 from .reading import NUL_HEAD, NUL_LIMIT, head, parse_json
@@ -214,3 +216,10 @@ def sniffed(path: Path, size: int) -> tuple[bytes, int]:
     longer = head(path, NUL_LIMIT + size)
     rest = longer.lstrip(b"\0")
     return (rest[:size], len(longer) - len(rest)) if rest else (first, 0)
+
+
+def beginning(path: Path, size: int) -> str:
+    """The first bytes as text, bad ones replaced; empty where the file cannot be read, which its own reader tells."""
+    with suppress(TriageError, OSError):
+        return head(path, size).decode("utf-8", "replace")
+    return ""

@@ -15,9 +15,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
+from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
+from ..heads import beginning
 from ..patterns import bounded
-from ..reading import head
 from ..run import Run
 
 CHECK = "processes against the devices, sizes and ranks that they are given"
@@ -63,16 +63,12 @@ def check_launches(run: Run) -> Report:
     )
 
 
-def _start(path: Path) -> str:
-    with suppress(TriageError, OSError):
-        return head(path, BYTES).decode("utf-8", "replace")
-    return ""
-
-
 def _exceed(run: Run) -> Iterator[Finding]:
     """Scripts that start more processes on a machine than it gives devices."""
     for artifact in islice(run.of("script", "config"), FILES):
-        text = _start(artifact.path) if artifact.path.suffix not in (".py", ".ipynb", ".diff", ".patch") else ""
+        text = (
+            beginning(artifact.path, BYTES) if artifact.path.suffix not in (".py", ".ipynb", ".diff", ".patch") else ""
+        )
         if not ("nproc" in text or "gpus" in text) or ELSEWHERE.search(text):
             continue
         lines = [(i, line[:LINE]) for i, line in enumerate(text.splitlines(), 1) if _speaks(line)]
@@ -161,7 +157,7 @@ def _uneven(run: Run) -> Iterator[Finding]:
 
 
 def _heads(path: Path, name: str) -> Iterator[At]:
-    for i, line in enumerate(_start(path).splitlines()[:2000], 1):
+    for i, line in enumerate(beginning(path, BYTES).splitlines()[:2000], 1):
         for found in HEADS.finditer(line[:LINE]):
             yield At(int(found[2]), Evidence(name, i, text=clean(line.strip(), 200)))
 
@@ -185,7 +181,7 @@ def _twice(run: Run) -> Iterator[Finding]:
     told: dict[str, dict[int, Evidence]] = {}
     worlds: set[int] = set()
     for artifact in islice(run.of("log"), FILES):
-        text = _start(artifact.path)[:END]
+        text = beginning(artifact.path, BYTES)[:END]
         if "r=" not in text and "ank" not in text and "RANK" not in text:
             continue
         for i, line in enumerate(text.splitlines(), 1):

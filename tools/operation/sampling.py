@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import isclose
 
-from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ..findings import Check, Evidence, Finding, Report, Severity, declare
+from ..heads import beginning
 from ..patterns import bounded
-from ..reading import head
 from ..run import Artifact, Run
 
 CHECK = "sampling of a server against what was asked of it"
@@ -81,15 +80,9 @@ def check_sampling(run: Run) -> Report:
     return Report("sampling", tuple(first[:2]), (Check(CHECK, "found" if first else "clear"),))
 
 
-def _text(artifact: Artifact, most: int) -> str:
-    with suppress(TriageError, OSError):
-        return head(artifact.path, most).decode("utf-8", "replace")
-    return ""
-
-
 def _used(artifact: Artifact) -> Iterator[tuple[Value, int, int]]:
     """(value, requests with it, requests) of each parameter that a log writes for requests, or fills in."""
-    text = _text(artifact, BYTES)
+    text = beginning(artifact.path, BYTES)
     if "emperature" not in text:
         return
     seen: dict[str, list[Value]] = {}
@@ -114,7 +107,7 @@ def _used(artifact: Artifact) -> Iterator[tuple[Value, int, int]]:
 def _by_default(run: Run, asked: Sequence[Value], shipped: Sequence[Value]) -> Iterator[Value]:
     """The penalty that a launched server takes from beside the weights, where only settings of others name one."""
     for artifact in islice(run.of("script", "config", "log"), FILES):
-        text = _text(artifact, SMALL)
+        text = beginning(artifact.path, SMALL)
         if (match := SERVES.search(text)) is None or OWN in text:
             continue
         own = [v for v in asked if v.of == "repetition_penalty"]
@@ -140,7 +133,7 @@ def _callers(run: Run) -> Iterator[Artifact]:
 def _values(artifact: Artifact) -> list[Value]:
     """Every value of a parameter in the first part of a file, the first place of each."""
     found: dict[tuple[str, float], Value] = {}
-    for number, line in enumerate(_text(artifact, SMALL).splitlines(), 1):
+    for number, line in enumerate(beginning(artifact.path, SMALL).splitlines(), 1):
         cut = line[:4000]
         if cut.lstrip().startswith(("#", "//")) or "SamplingParams(n=" in cut:
             continue

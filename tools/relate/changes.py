@@ -103,12 +103,17 @@ def changes(values: np.ndarray) -> tuple[Change, ...]:
     return tuple(sorted(found, key=lambda c: c.i))
 
 
-def winsorized(values: np.ndarray) -> np.ndarray:
-    """The row with what sticks out of its neighbours for a point or two cut to where noise ends."""
+def middles(values: np.ndarray) -> np.ndarray:
+    """(n,) the middle of nine neighbours of each value."""
     n = len(values)
     width = min(9, n - (n + 1) % 2)
     padded = np.pad(values, width // 2, mode="edge")
-    middle = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1))
+
+
+def winsorized(values: np.ndarray) -> np.ndarray:
+    """The row with what sticks out of its neighbours for a point or two cut to where noise ends."""
+    middle = middles(values)
     reach = 4 * (noise(values) or float(np.abs(values).max()) * 1e-12)
     return np.clip(values, middle - reach, middle + reach)
 

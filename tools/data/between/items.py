@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ...findings import Check, Evidence, Finding, Report, Severity, declare
+from ...heads import beginning
 from ...patterns import bounded
-from ...reading import head
 from ...run import Run
 
 CHECK = "questions of an evaluation in a sample of a corpus"
@@ -54,12 +54,11 @@ def check_items(run: Run) -> Report:
 
 
 def _rows(path: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with suppress(TriageError, OSError):
-        for number, line in enumerate(head(path, BYTES).decode("utf-8", "replace").split("\n"), 1):
-            with suppress(ValueError, RecursionError):
-                value = json.loads(line) if line.startswith("{") else None
-                if isinstance(value, dict):
-                    yield number, value
+    for number, line in enumerate(beginning(path, BYTES).split("\n"), 1):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line) if line.startswith("{") else None
+            if isinstance(value, dict):
+                yield number, value
 
 
 def _plain(text: str) -> str:

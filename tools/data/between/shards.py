@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ...findings import Check, Evidence, Finding, Report, Severity, declare
+from ...heads import beginning
 from ...patterns import bounded
-from ...reading import head
 from ...run import Artifact, Run
 
 LISTED, LOGGED, WRITTEN = "parts of an evaluation in lists", "merging while workers go on", "scripts that merge parts"
@@ -89,9 +89,9 @@ def _text(artifact: Artifact) -> list[str]:
     suffix = artifact.path.suffix.lower()
     if suffix not in (".txt", ".log", ".out", ".err", ".md", ".sh", ".bash", ".slurm", ".sbatch", ".lst", ""):
         return []
-    with suppress(TriageError, OSError):
+    with suppress(OSError):
         if artifact.path.is_file() and artifact.path.stat().st_size <= BYTES:
-            return head(artifact.path, BYTES).decode("utf-8", "replace").splitlines()[:LINES]
+            return beginning(artifact.path, BYTES).splitlines()[:LINES]
     return []
 
 
@@ -101,15 +101,18 @@ def _parts(artifact: Artifact, text: Sequence[str]) -> list[list[Part]]:
     for number, line in enumerate(text, 1):
         if len(line) > 400:
             continue
-        place = Evidence(artifact.name, number, text=line.strip()[:160])
         if found := SIZED.search(line):
             when = _when(*found.group(2, 3, 4, 5))
-            sizes.append(Part(found[6], float(found[1]), when, place))
+            sizes.append(Part(found[6], float(found[1]), when, _place(artifact, number, line)))
         elif found := COUNTED.search(line):
             count, name = (found[1], found[2]) if found[1] else (found[4], found[3])
             if ROWS.search(name):
-                rows.append(Part(name, float(count), None, place))
+                rows.append(Part(name, float(count), None, _place(artifact, number, line)))
     return [rows, sizes]
+
+
+def _place(artifact: Artifact, number: int, line: str) -> Evidence:
+    return Evidence(artifact.name, number, text=line.strip()[:160])
 
 
 def _when(day: str | None, clock: str | None, month: str | None, short: str | None) -> float | None:

@@ -105,14 +105,16 @@ class Named:
 
 def another_base(texts: Sequence[Text]) -> Iterator[Finding]:
     """The merge names a base of the family that the adapter was trained on, but another one."""
-    own = [n for t in texts if t.role != "merge" or t.name.endswith("adapter_config.json") for n in _trained_on(t)]
-    logs = [n for t in texts if t.role == "train" for n in _named(t, (SAYS, MODEL))]
     into = [n for t in texts if t.role == "merge" and not t.name.endswith("adapter_config.json")
             for n in _named(t, (SAYS, INTO, PRETRAINED, MODEL))]  # fmt: skip
     into += [n for t in texts if t.role == "model" and HANDED.search(t.name) for n in _named(t, (NAMES_ITSELF,))]
+    if not into:
+        return
+    own = [n for t in texts if t.role != "merge" or t.name.endswith("adapter_config.json") for n in _trained_on(t)]
+    logs = [n for t in texts if t.role == "train" for n in _named(t, (SAYS, MODEL))]
     links = dict(_links(texts))
     before = own or logs
-    if not before or not into:
+    if not before:
         return
     known = {*(n.leaf for n in before), *(n.leaf for n in logs)}
     said = [n for n in into if n.where.file and not n.where.file.endswith((".sh", ".py", ".yaml", ".yml"))] or into

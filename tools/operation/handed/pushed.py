@@ -72,8 +72,6 @@ TRUE = bounded(
 
 def lands_short(texts: Sequence[Text]) -> Iterator[Finding]:
     """At every push that says both numbers the same smaller one lands."""
-    held = {n: t.at(i) for t in texts for i, line in enumerate(t.lines[:400], 1)
-            for m in HELD.finditer(line) if (n := _int(m[1] or m[2]))}  # fmt: skip
     for text in texts:
         if text.name.endswith((".py", ".md")):
             continue
@@ -85,6 +83,8 @@ def lands_short(texts: Sequence[Text]) -> Iterator[Finding]:
         strange = [(m[1], t.at(i)) for t in texts if not t.name.endswith((".py", ".md"))
                    for i, line in enumerate(t.lines[:2000], 1)
                    if (m := STRANGE.search(line)) is not None and not PROPER.search(line)]  # fmt: skip
+        held = {n: t.at(i) for t in texts for i, line in enumerate(t.lines[:400], 1)
+                for m in HELD.finditer(line) if (n := _int(m[1] or m[2]))}  # fmt: skip
         backed = held.get(sent)
         if times >= PUSHES and sent >= 4 and _whole(text, short[0][2]):
             yield _short((sent, there, times), text.at(short[0][2]), backed, strange)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 
-from ...findings import Evidence, TriageError
+from ...findings import Evidence
+from ...heads import beginning
 from ...patterns import bounded
-from ...reading import head
 from ...run import Artifact, Run
 from .read import Course
 
@@ -102,9 +101,7 @@ class Left:
 
 
 def _text(artifact: Artifact) -> str:
-    with suppress(TriageError, OSError):
-        return head(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES).decode("utf-8", "replace")
-    return ""
+    return beginning(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES)
 
 
 def _said(artifact: Artifact, what: str) -> Evidence | None:

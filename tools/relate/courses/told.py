@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ...documents.event import Event
-from ...findings import Evidence, TriageError
+from ...findings import Evidence
+from ...heads import beginning
 from ...patterns import bounded
-from ...reading import head
 from ...run import Run
 
 MOST_FILES, BYTES, LOG_BYTES = 60, 32_768, 4_096
@@ -71,9 +71,7 @@ def changed(events: Sequence[Event], pattern: re.Pattern[str], times: float) -> 
 def _lines(run: Run, words: Sequence[str]) -> Iterator[tuple[str, int, str]]:
     small = sorted((a for a in run.artifacts if a.kind in KINDS), key=lambda a: KINDS.index(a.kind))
     for artifact in small[:MOST_FILES]:
-        text = ""
-        with suppress(TriageError, OSError):
-            text = head(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES).decode("utf-8", "replace")
+        text = beginning(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES)
         for number, line in enumerate(text.splitlines(), 1):
             if len(line) <= 600 and any(word in line.lower() for word in words):
                 yield artifact.name, number, line

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import combinations, islice
 
 import numpy as np
 
 from ...data.earlier import FILES, ROWS, SAME, TRIED, Amount, amounts
-from ...findings import Check, Finding, Report, Severity, TriageError, declare
+from ...findings import Check, Finding, Report, Severity, declare
+from ...heads import beginning
 from ...patterns import bounded
-from ...reading import head
 from ...run import Artifact, Run
 from ...series import Series, SeriesTable
+from ..changes import middles
 
 CHECK = "the course of a training against that of another"
 CODES = declare(
@@ -33,8 +33,6 @@ LEAST, MOST_LOGS = 20, 8
 FOLLOWS, APART = 0.98, 0.2
 """Correlation of the points around their trends, and their distance as a share of that noise. Own judgement: another
 order of the data has a correlation about 0."""
-TREND = 9
-"""Points over whose median the trend goes."""
 FAR = 2.0
 """Times as many rows from which on a count is of something else."""
 WHEN = bounded(r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d(?::\d\d)?|\b\d\d[-/]\d\d \d\d:\d\d:\d\d|\[?\d\d:\d\d:\d\d\b")
@@ -78,7 +76,7 @@ def _one_course(a: Series, b: Series, placed: dict[str, Artifact]) -> bool:
     x, y = a.values[i], b.values[j]
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return False
-    noise = [v - _trend(v) for v in (x, y)]
+    noise = [v - middles(v) for v in (x, y)]
     size = float(np.std(noise[0]))
     if size <= 0 or float(np.std(noise[1])) <= 0 or float(np.median(np.abs(x - y))) > APART * size:
         return False
@@ -97,18 +95,10 @@ def _common(a: Series, b: Series) -> tuple[np.ndarray, np.ndarray]:
     return i, j
 
 
-def _trend(values: np.ndarray) -> np.ndarray:
-    """(n,) running median."""
-    padded = np.pad(values, TREND // 2, mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, TREND), axis=1))
-
-
 def _begun(artifact: Artifact) -> str:
     """The first time that a log writes, as it writes it."""
-    with suppress(TriageError, OSError):
-        match = WHEN.search(head(artifact.path, 1 << 16).decode("utf-8", "replace"))
-        return match[0] if match else ""
-    return ""
+    match = WHEN.search(beginning(artifact.path, 1 << 16))
+    return match[0] if match else ""
 
 
 def _changed(run: Run, logs: Sequence[Artifact]) -> tuple[Amount, Amount] | None:
@@ -144,7 +134,7 @@ def _told(pair: tuple[Series, Series], changed: tuple[Amount, Amount] | None) ->
     a, b = pair
     i, j = _common(a, b)
     apart = float(np.median(np.abs(a.values[i] - b.values[j])))
-    noise = float(np.std(a.values[i] - _trend(a.values[i])))
+    noise = float(np.std(a.values[i] - middles(a.values[i])))
     en = (f"{a.file} and {b.file} agree point by point: over {len(i)} common steps their losses lie {apart:.2g} "
           f"apart, where one point is {noise:.2g} off its trend; the same batches came in the same order")  # fmt: skip
     zh = (f"{a.file} 与 {b.file} 逐点一致：{len(i)} 个共同的步上 loss 相差 {apart:.2g}，"

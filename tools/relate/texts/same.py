@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...findings import Finding, Severity, clean
 from ...patterns import bounded
 from ...tables.table import Column, Table
-from ..distributions import OUTPUT, shown, texts
+from ..distributions import OUTPUT, named, shown, texts
 from ..line import means, plain
 
 BASE = bounded(
@@ -72,9 +72,8 @@ def _wide(table: Table) -> Iterator[_Pairs]:
 
 def _long(table: Table) -> Iterator[_Pairs]:
     """A row for each model and prompt."""
-    model, asked = _named(table, MODEL), _named(table, ASKED)
-    said = next((c for c in table.columns if c.values.dtype.kind == "O" and means(OUTPUT, c.name)), None)
-    said = said or _named(table, ANSWER)
+    model, asked = _first(table, MODEL), _first(table, ASKED)
+    said = named(table, OUTPUT, "O") or _first(table, ANSWER)
     if model is None or asked is None or said is None or said is asked:
         return
     names, keys, answers = texts(model).tolist(), [str(v) for v in asked.values.tolist()], texts(said).tolist()
@@ -89,7 +88,6 @@ def _long(table: Table) -> Iterator[_Pairs]:
             yield base, other, [(answers[i], answers[j]) for i, j in both], [i for i, _ in both]
 
 
-def _named(table: Table, pattern: re.Pattern[str]) -> Column | None:
-    found = [c for c in table.columns if means(pattern, c.name)]
-    found.sort(key=lambda c: c.values.dtype.kind != "O")
-    return found[0] if found else None
+def _first(table: Table, pattern: re.Pattern[str]) -> Column | None:
+    """The first column of that name, text before numbers."""
+    return named(table, pattern, "O") or named(table, pattern)
