@@ -384,7 +384,8 @@ def _run(read: _Read) -> tuple[list[Finding], list[Check]]:
     checks = []
     for name, (asks, part) in PARTS.items():
         try:
-            new = part(read)
+            with np.errstate(all="ignore"):  # a log holds NaN and inf; what follows from them is judged, not warned of
+                new = part(read)
         except (ArithmeticError, ValueError, IndexError, TypeError, KeyError) as error:
             why = f"the relation broke: {type(error).__name__}: {error}"
             checks.append(Check(name, "failed", why, f"计算出错：{type(error).__name__}: {error}"))

@@ -3,12 +3,15 @@
 import json
 import random
 
+import numpy as np
 import pytest
 from making import prose
 
+from triage.tools.relate.texts import overlap
 from triage.tools.relate.texts.look import of_texts
 from triage.tools.relate.texts.loops import loop
 from triage.tools.tables.read import read_tables
+from triage.tools.tables.table import Table
 
 
 def codes(folder, files):
@@ -91,3 +94,12 @@ def test_marks_of_a_turn_in_outputs(tmp_path, every, found):
             for i, t in enumerate(texts(90, 11))]  # fmt: skip
     assert ("turn-marks-in-outputs" in codes(tmp_path, {"outputs.jsonl": rows})) == found
     assert not codes(tmp_path, {"train/sft.jsonl": rows})
+
+
+def test_of_training_texts_that_share_equally_the_first_is_taken():
+    """Not what a set gives first, which differs from process to process: the count in the answer would."""
+    table = Table("eval.jsonl", "", (), np.arange(1))
+    held = overlap._Text(table, 0, frozenset(f"g{i}" for i in range(20)))
+    seen = [overlap._Text(table, i, held.grams | {f"own{i}"}) for i in range(9)]
+    by = {g: [*reversed(range(9))] for g in held.grams}
+    assert overlap._best(held, seen, by) == (1.0, seen[0])

@@ -86,7 +86,7 @@ def _grams(text: str) -> list[str]:
 def _best(x: _Text, seen: Sequence[_Text], by: dict[str, list[int]]) -> tuple[float, _Text] | None:
     """The training text that holds most of it."""
     count = Counter(i for g in x.grams if len(by.get(g, ())) <= COMMON for i in by.get(g, ()))
-    for i, _ in count.most_common(3):
+    for i in sorted(count, key=lambda i: (-count[i], i))[:3]:  # of equals the first, not what a set gives first
         share = len(x.grams & seen[i].grams) / max(1, len(x.grams))
         if share > KNOWN:
             return share, seen[i]
