@@ -1,5 +1,6 @@
 """The callback in real trainings: what it says, that it says it once, and that nothing of it reaches the training."""
 
+import contextlib
 import os
 import pickle
 import re
@@ -41,7 +42,11 @@ def codes(lines):
 
 
 def children():
-    return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread may have ended since it was listed
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def trainer(folder, callbacks, steps, nan_at=None):

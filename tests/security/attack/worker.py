@@ -50,9 +50,11 @@ def tree(pid: int) -> list[int]:
     found, todo = [], [pid]
     while todo:
         found.append(one := todo.pop())
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                todo += map(int, task.read_text().split())
+        # A process may end between any two of these reads, and each of them may be the one that finds it gone.
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{one}/task"):
+                with contextlib.suppress(OSError):
+                    todo += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
     return found
 
 

@@ -1,5 +1,6 @@
 """The Ray engine gives what the local engine gives, also when a worker dies."""
 
+import contextlib
 import json
 import os
 import random
@@ -72,11 +73,11 @@ def ray_workers(parent=None):
     """Processes that Ray started under this one and that run its tasks."""
     children, out = [parent or os.getpid()], []
     for pid in children:
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                children += [int(p) for p in path.read_text().split()]
-            except OSError:
-                continue
+        # A process may end between any two of these reads.
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError):
+                    children += [int(p) for p in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
     for pid in children:
         try:
             name = Path(f"/proc/{pid}/cmdline").read_text()
