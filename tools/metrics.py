@@ -69,6 +69,8 @@ _OWNED = {
     "value": {"loss": "value_loss", "grad_norm": "critic_grad_norm"},
 }
 """What a metric is called where the critic owns it; the policy's own loss is `policy_loss`."""
+_CAPACITY = bounded(r"(?:mem(?:ory)?|vram|显存)[._ ](?:total|limit|capacity|size)(?:[^a-z]|$)", re.IGNORECASE)
+"""How much there is, of which a run uses some."""
 _AROUND = tuple(
     re.compile(pattern)
     for pattern in (
@@ -106,8 +108,9 @@ def _canonical(key: str) -> tuple[str, float, int] | None:
     plain = _plain(key)
     hit = ALIASES.get(plain)
     if hit:
-        return hit[0], 1.0, hit[1]
-    if len(plain) > 120 or _WORDS.isdisjoint(_WORD.split(plain)):
+        unit = UNITS.get(plain)
+        return hit[0], unit.scale if unit and unit.metric == hit[0] else 1.0, hit[1]
+    if len(plain) > 120 or _CAPACITY.search(plain) or _WORDS.isdisjoint(_WORD.split(plain)):
         return None
     found = _meaning(plain, 6) or (_meaning(plain.replace("-", "_"), 6) if "-" in plain else None)
     if found is None and _PART_LOSS.search(plain):
@@ -124,7 +127,8 @@ def named(key: str) -> tuple[str, float, int] | None:
     >>> named("平均回复长度"), canonical("平均回复长度")
     (('response_length', 1.0, 1000), None)
     """
-    return canonical(key) or _by_words(_plain(key))
+    plain = _plain(key)
+    return canonical(key) or (None if _CAPACITY.search(plain) else _by_words(plain))
 
 
 def _by_words(plain: str) -> tuple[str, float, int] | None:

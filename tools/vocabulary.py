@@ -224,7 +224,8 @@ ALIASES: Mapping[str, tuple[str, int]] = table(
 STEPS: Mapping[str, int] = table("STEPS", ((key, order) for order, key in enumerate((
     "step", "global_step", "current_steps", "global_step/max_steps", "iteration", "train/global_step",
     "trainer/global_step", "num_updates", "iter", "steps", "training/global_step", "train/step", "update",
-    "training_step", "global_steps", "train_step", "rollout/step", "iterations", "_step",
+    "training_step", "global_steps", "train_step", "rollout/step", "iterations", "_step", "opt_step",
+    "optimizer_step", "optim_step", "num_timesteps", "total_timesteps", "updates", "upd", "itr", "it", "u",
 ))))  # fmt: skip
 """Key that counts steps in dictionaries, JSON lines and CSV columns -> how soon it is believed."""
 COUNTS = ("epoch", "batch_size")
@@ -271,5 +272,8 @@ UNITS: Mapping[str, Unit] = table("UNITS", (
     *((f"s/{of}", Unit(1.0, "step_time")) for of in ("step", "it", "iter")),
     *((f"samples/{time}", Unit(1.0, "samples_per_second")) for time in ("s", "sec")),
     *((f"{word}/{time}", Unit(1.0, "tokens_per_second")) for word in _TOKENS for time in ("s", "sec")),
+    *((f"{k}{word}/{time}", Unit(scale, "tokens_per_second"))
+      for k, scale in (("k", 1e3), ("m", 1e6)) for word in _TOKENS for time in ("s", "sec")),
+    ("tps", Unit(1.0, "tokens_per_second")), ("ktps", Unit(1e3, "tokens_per_second")),
 ))  # fmt: skip
 """Unit of a value or a key, in lower case; one that is not listed is canonical."""

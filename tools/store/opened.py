@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..company import in_company
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Report, TriageError
@@ -130,7 +131,7 @@ def _in_order(found: list[_Found]) -> list[_Found]:
             out.append(one)
             continue
         tables = [t for t in one.tables if id(t) in kept] + [t for n, t in whole.items() if n == one.tables[0].file]
-        series = _placed(one.artifact, tables, series_of) if one.artifact else ()
+        series = in_company(_placed(one.artifact, tables, series_of)) if one.artifact else ()
         out.append(replace(one, tables=tuple(tables), series=tuple(series)))
     return out
 
@@ -233,7 +234,7 @@ def _rows(artifact: Artifact) -> _Found:
     if tracked:
         tables = read_tracker(artifact.path, artifact.name)
     tables = tables or read_tables(artifact.path, artifact.name)
-    series = tuple(_placed(artifact, tables, series_of))
+    series = tuple(in_company(_placed(artifact, tables, series_of)))
     if not tracked and not any(s.metric in VOCABULARY for s in series):
         from .messages import messages
 

@@ -50,6 +50,18 @@ WRITTEN = {
         ["iter    objective   wall", "-" * 24, *(f"{10 * i:5d}   {LOSS[i]:.4f}   {i * 2.2:.1f}" for i in R)],
         "objective", "step", 10,
     ),
+    "a head in a comment, units behind the numbers": (
+        ["# cols: it | loss | |g| | ms/it | MFU | seen",
+         *(f"{10 * i:6d} | {LOSS[i]:.4f} | 0.4{i} | 31{i:02d}.5 | 33.{i}% | 0.0{i}B" for i in R)],
+        "loss", "step", 10,
+    ),
+    "the first number of a line that names the others": (
+        [f"{10 * i} | {LOSS[i]:.4f} | lr {1e-4 + i * 1e-6:.3e} | gn 0.{i + 10} | {1200 + i}k tok/s" for i in R],
+        "loss", "step", 10,
+    ),
+    "a rate right behind it": (
+        [f"[10:{i:02d}:11] {10 * i:6d} loss={LOSS[i]:.4f} {147 + i % 3}ktps" for i in R], "loss", "step", 10,
+    ),
     "a dictionary of any keys": ([str({"it": 10 * i, "rec": LOSS[i], "kld": i / 8}) for i in R], "rec", "step", 10),
     "a block below a counter": (
         [line for i in R for line in (f"---- iteration {i} ----", f"objective {LOSS[i]:.4f}", f"err {i * 0.1:.3f}")],
@@ -71,6 +83,27 @@ def test_the_numbers_that_change_are_series(how: str, tmp_path: Path):
     assert found.values.tolist() == LOSS
     assert (found.steps[1:] - found.steps[:-1] == stride).all()
     assert all(f"{v:.4f}"[:3] in lines[n - 1] for v, n in zip(found.values, found.lines, strict=True))
+
+
+def test_what_stands_beside_them_has_its_unit(tmp_path: Path):
+    head = "# cols: it | loss | |g| | ms/it | MFU"
+    rows = [f"{10 * i:6d} | {LOSS[i]:.4f} | 0.4{i:02d} | 31{i:02d}.5 | 33.{i:02d}%" for i in R]
+    found = read(tmp_path, [head, *rows])
+    assert [round(float(found[m].values[0]), 4) for m in ("grad_norm", "step_time", "mfu")] == [0.4, 3.1005, 0.33]
+    rate = read(tmp_path, [f"[10:{i:02d}:11] {10 * i:6d} loss={LOSS[i]:.4f} {147 + i % 3}ktps" for i in R])
+    assert rate["tokens_per_second"].values[:3].tolist() == [147_000, 148_000, 149_000]
+    times = read(
+        tmp_path, [f"[{10 * i:06d}] train_loss={LOSS[i]:.3f} grad={0.5 + i / 99:.2f} dt=40{i % 10}ms" for i in R]
+    )
+    assert float(times["step_time"].values[0]) == pytest.approx(0.4)
+    two = read(tmp_path, [f"step {i} loss {LOSS[i]:.4f} | upd 8.1e-0{i % 4 + 3} 4.8e-0{i % 3 + 5}" for i in R])
+    assert {"upd", "upd 2"} <= set(two)
+
+
+def test_digests_are_no_numbers(tmp_path: Path):
+    digest = [f"{random.Random(i).getrandbits(40):010x}" for i in R]
+    found = read(tmp_path, [f"push n={i} tensors=33{i % 2} sum={d} engine={d}" for i, d in enumerate(digest)])
+    assert not any("sum" in name or "engine" in name for name in found)
 
 
 def test_labels_tell_series_apart(tmp_path: Path):

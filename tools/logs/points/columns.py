@@ -13,6 +13,7 @@ import numpy as np
 
 from ...metrics import canonical, of_split, split_named
 from ...patterns import bounded
+from ...vocabulary import UNITS, VOCABULARY, Unit
 from .grammar import SPLIT_NAMED
 from .shapes import ANY_NOISE, TOKEN, Shape
 
@@ -42,6 +43,12 @@ _GLUED = bounded(r"(?:ms|us|/?s|/sec|/min|[kKMGT]i?B|G|M|tok/s|it/s)(?=[\s,;|)])
 _EDGES = re.compile(r"^[^\w(|‖∇]+|[^\w)|‖∇?]+$")
 """Signs and pictures around a name."""
 _RATED = bounded(r"^\s?(?:tok(?:en)?s?|samples|words)/s\b")
+_MEASURED = bounded(r"(?<=\d)\s?(?:ms|us|s|%|x|[kKMGTB](?:i?B)?)(?=[\s,;|)\]]|$)")
+"""A unit behind a number in a row of a table."""
+_SAYS_COLUMNS = bounded(
+    r"^\s{0,40}(?:#+|//|--)?\s{0,8}(?:(?:cols?|columns?|fields?|header|列|字段)\s{0,4}[:=：])?", re.IGNORECASE
+)
+"""What a comment says before the names of the columns."""
 _SPENT = bounded(r"^\s?(ms|us|[µμ]s|s)\b")
 _LASTS = re.compile(r"#\s?(?:ms|us|[µμ]s|s)\b|#")
 """A number with its unit of time, which may be another in the next line."""
@@ -81,6 +88,8 @@ class Column:
     """Whether it is the y of `x/y`."""
     unit: str = ""
     """The unit of time behind it, where its numbers were not made seconds."""
+    glued: bool = False
+    """Whether letters stand right behind it, as those of a unit do."""
 
     @property
     def changes(self) -> bool:
@@ -118,6 +127,8 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             )
         held = next((part["held"] or "" for part in [*SPLIT_NAMED.finditer(gap)][-1:]), held)
         name = of_split(name, split_named(held)) if name else name
+        if not name and before and not gap.strip() and not glued and not _rate(after):
+            name = f"{before} 2"  # two numbers under one name
         if _SOURCE.search(gap):
             name = "line"
         elif _BEST.search(gap) or _NEW_BEST.search(text, 0, start):
@@ -126,14 +137,32 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             name = "step"
         elif after.startswith("%||"):
             name = "line"
-        spent = _SPENT.match(after)
-        scale = 0.01 if after.startswith("%") else _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0
-        lasts = spent is not None and bool(name) and not canonical(name) and _PERCENTILE.search(name) is not None
-        scale = _SECONDS.get(spent[1], scale) if spent and lasts else scale
-        scaled = numbers if total or scale == 1.0 else numbers * scale
-        unit = spent[1] if spent and name and not lasts else ""
-        yield Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total, unit)
+        name, scale, unit = (name, 1.0, "") if total else _in_units(name, after)
+        scaled = numbers if scale == 1.0 else numbers * scale
+        yield Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total, unit, after[:1].isalpha())
         end, before = stop, "" if whole else name or before
+
+
+def _in_units(name: str, after: str) -> tuple[str, float, str]:
+    """The name, the scale to its own unit, and a unit of time that its numbers keep."""
+    rate = _rate(after)
+    if rate and name in ("", rate.metric):
+        return rate.metric, rate.scale, ""
+    spent = _SPENT.match(after)
+    if spent and name:
+        known = canonical(name)
+        seconds = known[1] == 1.0 and VOCABULARY[known[0]].unit == "s" if known else _PERCENTILE.search(name)
+        return (name, _SECONDS.get(spent[1], 1.0), "") if seconds else (name, 1.0, spent[1])
+    if after.startswith("%"):
+        return name, 0.01, ""
+    return name, _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0, ""
+
+
+def _rate(after: str) -> Unit | None:
+    """The unit that by itself says what is measured: `147ktps`."""
+    unit = _UNIT_AFTER.match(after)
+    found = UNITS.get(unit[1].lower()) if unit else None
+    return found if found and found.metric else None
 
 
 def joined(parts: Sequence[Column], order: np.ndarray) -> Column:
@@ -164,10 +193,12 @@ def _name(gap: str, after: str, before: str, inner: bool) -> str:
 
 def _heads(shape: Shape) -> list[str]:
     """The names in a head line above rows of nothing but numbers."""
-    if not shape.above or re.search(r"[^\W\d_]", re.sub(r"[-+.\deE]+|nan|inf", "", shape.text)):
+    if not shape.above or re.search(r"[^\W\d_]", re.sub(r"[-+.\deE]+|nan|inf", "", _MEASURED.sub("", shape.text))):
         return []
-    for cut in (r"\s*[|│,;]\s*", r"\t+|\s{2,}", r"\s+"):
-        names = [n.strip(" :*#") for n in re.split(cut, shape.above.strip().strip("|│").strip())]
+    head = _SAYS_COLUMNS.sub("", shape.above).strip()
+    head = head.strip("|│").strip() if shape.text.lstrip()[:1] in ("|", "│") else head
+    for cut in (r"\s+[|│]\s+", r"\s*[|│,;]\s*", r"\t+|\s{2,}", r"\s+"):
+        names = [n.strip(" :*#") for n in re.split(cut, head)]
         if len(names) == len(shape.spans):
             return names
     return []

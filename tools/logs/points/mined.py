@@ -218,7 +218,13 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
 
 def _tells_apart(column: Column) -> bool:
     """Whether it goes round a few whole numbers: `top 1 acc`, `top 5 acc`."""
-    if not column.changes or column.delimited or len(column.values) < 2 * LEAST or MEASURED.search(column.name):
+    if (
+        not column.changes
+        or column.delimited
+        or column.glued
+        or len(column.values) < 2 * LEAST
+        or MEASURED.search(column.name)
+    ):
         return False
     values, counts = np.unique(column.values[:10_000], return_counts=True)
     return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
@@ -244,8 +250,16 @@ def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
         return False
     if not column.name:
         bare = [c for c in table.columns if c.changes and c not in roles]
-        return not table.axisless and column.changes and len(bare) <= BARE and not any(c.name for c in bare)
+        alone = len(bare) <= BARE and not any(c.name for c in bare)
+        return not table.axisless and column.changes and (alone or _leads(column, table))
     return column.changes or (metric is not None and table.step is not None)
+
+
+def _leads(column: Column, table: _Table) -> bool:
+    """Whether it is the one number without a name, right behind the counter of a line that names all others."""
+    unnamed = [c for c in table.columns if not c.name and c.changes and c is not table.step]
+    after = table.columns.index(table.step) + 1 if table.step else len(table.columns)
+    return unnamed == [column] and table.columns[after : after + 1] == [column] and not column.whole
 
 
 def _shared(few: np.ndarray, lines: np.ndarray) -> bool:

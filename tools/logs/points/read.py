@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import PurePosixPath
 
+from ...company import in_company
 from ...data.records.record import UNREAD_ACCEPTED
 from ...findings import Check, TriageError
 from ...patterns import bounded
@@ -57,7 +58,7 @@ def read_series(
         checks += _checks(artifact, series, store)
         if watcher:
             watcher.done(series, starts=store.starts, whole=mine.whole())
-    return SeriesTable(tuple(_by_file(found))), tuple(checks)
+    return SeriesTable(tuple(in_company(_by_file(found)))), tuple(checks)
 
 
 HELD_OUT = bounded(r"(?i)(?:^|[^a-z])(?:eval\w{0,6}|valid\w{0,5}|val|dev|held.?out)(?:[^a-z][^/]{0,60})?$")

@@ -60,6 +60,7 @@ _NOISE = (
     r"\d{4}[-/]\d\d[-/]\d\d(?:[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?"  # a date
     r"|\d{1,2}/\d{1,2}/\d{4}|\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?"  # another, an address
     r"|\d{1,6}(?::\d\d){1,3}(?:[.,]\d{1,9})?(?![\d.])"  # a clock
+    r"|(?=\d{0,40}[a-f]\d{0,40}[a-f])[\da-f]{7,64}(?![\w.])"  # a digest
 )
 """Numbers that are no measure."""
 _NUMBER = (

@@ -1,0 +1,79 @@
+"""A short name is the metric that its file makes of it, and nothing where it stands alone or its values deny it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from triage.tools.company import in_company
+from triage.tools.series import Series
+
+N = 40
+FALLS = 2 + 6 * np.exp(-np.arange(N) / 9) + 0.01 * (np.arange(N) % 5)
+WAVES = 0.8 + 0.3 * np.sin(np.arange(N))
+RATE = np.linspace(1e-4, 9e-4, N)
+
+
+def called(columns: Mapping[str, tuple[str, np.ndarray]], file: str = "a.log") -> dict[str, str]:
+    """Key -> metric, of series that the readers gave as (metric, values)."""
+    steps = np.arange(N)
+    found = [Series(metric, key, steps, values, steps + 1, file) for key, (metric, values) in columns.items()]
+    return {s.key: s.metric for s in in_company(found)}
+
+
+def known(*metrics: str) -> dict[str, tuple[str, np.ndarray]]:
+    return {f"the {metric}": (metric, RATE if metric == "learning_rate" else WAVES) for metric in metrics}
+
+
+def own(**columns: Sequence[float] | np.ndarray) -> dict[str, tuple[str, np.ndarray]]:
+    return {key: (key, np.asarray(values, float)) for key, values in columns.items()}
+
+
+@pytest.mark.parametrize(
+    ("beside", "key", "values", "metric"),
+    [
+        (("learning_rate",), "gn", WAVES, "grad_norm"),
+        (("loss",), "|g|", WAVES, "grad_norm"),
+        (("learning_rate",), "lm", FALLS, "loss"),
+        (("grad_norm",), "nll", FALLS, "loss"),
+        (("learning_rate",), "column 2", FALLS, "loss"),
+        (("loss",), "ls", 2.0 ** (16 - np.arange(N) // 10), "loss_scale"),
+        (("kl",), "R", WAVES - 0.7, "reward"),
+        (("ppo_kl",), "H", WAVES, "entropy"),
+        (("kl",), "clip", WAVES / 4, "clip_fraction"),
+        (("reward",), "len", 200 + np.arange(N), "response_length"),
+    ],
+)
+def test_a_short_name_is_understood_in_company(beside, key, values, metric):
+    assert called({**known(*beside), **own(**{key: values})})[key] == metric
+
+
+@pytest.mark.parametrize(
+    ("beside", "key", "values"),
+    [
+        ((), "gn", WAVES),  # nothing that only a training logs
+        (("learning_rate",), "R", WAVES),  # a learning rate makes no reward
+        (("loss", "grad_norm"), "gn", WAVES),  # there is one already
+        (("loss",), "ls", np.full(N, 0.1)),  # label smoothing
+        (("learning_rate",), "gn", np.arange(N)),  # a count
+        (("learning_rate",), "column 2", np.arange(N) + 0.5),  # a number that rises is no loss by itself
+        (("kl",), "clip", np.full(N, 0.2)),  # where the ratio is clipped
+        (("kl",), "len", np.full(N, 0.3)),
+    ],
+)
+def test_it_stays_what_it_is(beside, key, values):
+    assert called({**known(*beside), **own(**{key: values})})[key] == key
+
+
+def test_another_file_is_no_company():
+    steps = np.arange(N)
+    rate = Series("learning_rate", "lr", steps, RATE, steps, "a.log")
+    norm = Series("gn", "gn", steps, WAVES, steps, "b.log")
+    assert [s.metric for s in in_company([rate, norm])] == ["learning_rate", "gn"]
+
+
+def test_one_name_is_one_metric_and_the_next_keeps_its_own():
+    found = called({**known("learning_rate"), **own(lm=FALLS, nll=FALLS + 1)})
+    assert (found["lm"], found["nll"]) == ("loss", "nll")

@@ -1,0 +1,121 @@
+"""What short names mean beside others: `gn` and `lm` beside a learning rate, `R` and `H` beside a KL.
+
+People who write their own loop write as little as they can, and one letter says nothing alone. It is understood where
+the same file logs a metric that only goes with it, where nothing else there is that metric already, and where its
+values can be those of it. The name that the file uses stays the key of the series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .series import Series, may_be_loss
+
+_TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss"))
+_OF_RL = frozenset((
+    "kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "clip_fraction", "response_length", "reward",
+    "frac_reward_zero_std",
+))  # fmt: skip
+LEAST = 5
+"""Points from which on the values of a series can speak for its name."""
+
+
+def _positive(values: np.ndarray) -> bool:
+    """No count, and never below zero."""
+    return bool((values >= 0).all() and (values != np.floor(values)).any())
+
+
+def _powers_of_two(values: np.ndarray) -> bool:
+    return bool((values >= 1).all() and values.max() > 2 and (np.frexp(values)[0] == 0.5).all())
+
+
+def _share(values: np.ndarray) -> bool:
+    return bool((values >= 0).all() and (values <= 1).all() and (values != values[0]).any())
+
+
+def _lengths(values: np.ndarray) -> bool:
+    return bool((values >= 0).all() and np.median(values) >= 4)
+
+
+def _any(values: np.ndarray) -> bool:
+    return bool((values != values[0]).any())
+
+
+def _comes_down(values: np.ndarray) -> bool:
+    """As the loss of a training does that begins with knowing little."""
+    part = max(1, len(values) // 5)
+    return (
+        len(values) >= 4 * LEAST
+        and may_be_loss(values)
+        and _positive(values)
+        and bool(np.median(values[-part:]) < np.median(values[:part]))
+    )
+
+
+class Short(NamedTuple):
+    """A metric by the short names that people give it."""
+
+    metric: str
+    names: frozenset[str]
+    """In lower case."""
+    beside: frozenset[str]
+    """Metrics of which the same file must log one."""
+    fits: Callable[[np.ndarray], bool]
+    """Whether these finite values can be those of the metric."""
+
+
+SHORT = tuple(
+    Short(metric, frozenset(names.split()), beside - {metric}, fits)
+    for metric, names, beside, fits in (
+        ("grad_norm", "gn gnrm g_norm gradn grad grads norm |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 g_l2 gradl2 梯度 范数",
+         _TRAINED, _positive),
+        ("loss", "lm mlm nll ctc xe obj objective l trn tr_l trl tloss 训练", _TRAINED, _positive),
+        ("loss", "column_1 column_2 column_3", _TRAINED - {"loss"}, _comes_down),
+        ("loss_scale", "ls scale scaler amp_scale lscale 缩放", _TRAINED, _powers_of_two),
+        ("entropy", "h ent entr 熵", _OF_RL, _positive),
+        ("reward", "r rew rwd ret 奖励", _OF_RL, _any),
+        ("clip_fraction", "clip clipped clipf cf 裁剪", _OF_RL, _share),
+        ("policy_loss", "pg pg_l pi pi_l", _OF_RL, _any),
+        ("value_loss", "vf vf_l v_l", _OF_RL, _positive),
+        ("response_length", "len lens resp_len resp_tok gen_len gen_tok out_len out_tok ans_len 长度",
+         _OF_RL, _lengths),
+    )
+)  # fmt: skip
+
+
+def in_company(found: Iterable[Series]) -> Iterator[Series]:
+    """The series of a run, those with short names under the metric that the others of their file make of them."""
+    files: dict[str, list[Series]] = {}
+    for one in found:
+        files.setdefault(one.file, []).append(one)
+    for series in files.values():
+        yield from _of_file(series)
+
+
+def _of_file(series: Sequence[Series]) -> Iterator[Series]:
+    metrics = {s.metric for s in series}
+    means: dict[str, str] = {}
+    for short in SHORT:
+        if short.metric not in metrics and metrics & short.beside and (key := _short(short, series, means)):
+            means[key] = short.metric
+            metrics.add(short.metric)
+    yield from (replace(s, metric=means[s.key]) if s.metric == s.key and s.key in means else s for s in series)
+
+
+def _plain(key: str) -> str:
+    return key.strip().lower().replace(" ", "_")
+
+
+def _short(short: Short, series: Sequence[Series], taken: dict[str, str]) -> str:
+    """The key that is the metric by its name and by all its values, empty for none."""
+    keys = dict.fromkeys(s.key for s in series if s.metric == s.key and _plain(s.key) in short.names)
+    for key in keys:
+        values = np.concatenate([s.values for s in series if s.key == key])
+        values = values[np.isfinite(values)]
+        if key not in taken and len(values) >= LEAST and short.fits(values):
+            return key
+    return ""
