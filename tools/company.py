@@ -7,19 +7,25 @@ values can be those of it. The name that the file uses stays the key of the seri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from .metrics import split_named
+from .patterns import bounded
 from .series import Series, may_be_loss
 
-_TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss"))
+_TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss", "step_time", "mfu"))
 _OF_RL = frozenset((
     "kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "clip_fraction", "response_length", "reward",
     "frac_reward_zero_std",
 ))  # fmt: skip
+NEAR = 1.5
+"""How far beyond what the loss of the training was the loss of held-out data may lie, as a factor. Own judgement."""
+_HELD_OUT = bounded(r"(?i)held[ _-]?out|验证集?(?:损失)?$|测试集?损失|评估损失")
 LEAST = 5
 """Points from which on the values of a series can speak for its name."""
 
@@ -31,6 +37,15 @@ def _positive(values: np.ndarray) -> bool:
 
 def _powers_of_two(values: np.ndarray) -> bool:
     return bool((values >= 1).all() and values.max() > 2 and (np.frexp(values)[0] == 0.5).all())
+
+
+def _rates(values: np.ndarray) -> bool:
+    return bool((values >= 0).all() and 0 < values.max() < 0.1)
+
+
+def _times(values: np.ndarray) -> bool:
+    """Seconds of a step, and no clock that runs."""
+    return _positive(values) and not (len(values) > 2 and bool((np.diff(values) >= 0).all()))
 
 
 def _share(values: np.ndarray) -> bool:
@@ -72,10 +87,13 @@ SHORT = tuple(
     Short(metric, frozenset(names.split()), beside - {metric}, fits)
     for metric, names, beside, fits in (
         ("grad_norm", "gn gnrm g_norm gradn grad grads norm |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 g_l2 gradl2 梯度 范数",
-         _TRAINED, _positive),
-        ("loss", "lm mlm nll ctc xe obj objective l trn tr_l trl tloss 训练", _TRAINED, _positive),
+         _TRAINED | _OF_RL, _positive),
+        ("loss", "lm mlm nll ctc xe obj objective l tr trn tr_l trl tloss 训练", _TRAINED, _positive),
         ("loss", "column_1 column_2 column_3", _TRAINED - {"loss"}, _comes_down),
+        ("learning_rate", "eta η alpha_t stepsize", _TRAINED, _rates),
         ("loss_scale", "ls scale scaler amp_scale lscale 缩放", _TRAINED, _powers_of_two),
+        ("step_time", "t dt sec secs it_t iter_t step_t t_step t_it upd_t 用时 耗时", _TRAINED | _OF_RL, _times),
+        ("data_time", "data data_t t_data io fetch load 取数", frozenset(("step_time",)), _positive),
         ("entropy", "h ent entr 熵", _OF_RL, _positive),
         ("reward", "r rew rwd ret 奖励", _OF_RL, _any),
         ("clip_fraction", "clip clipped clipf cf 裁剪", _OF_RL, _share),
@@ -85,6 +103,9 @@ SHORT = tuple(
          _OF_RL, _lengths),
     )
 )  # fmt: skip
+
+
+LOSSES = frozenset().union(*(short.names for short in SHORT if short.metric == "loss"))
 
 
 def in_company(found: Iterable[Series]) -> Iterator[Series]:
@@ -103,7 +124,23 @@ def _of_file(series: Sequence[Series]) -> Iterator[Series]:
         if short.metric not in metrics and metrics & short.beside and (key := _short(short, series, means)):
             means[key] = short.metric
             metrics.add(short.metric)
+    if "loss" in metrics and "eval_loss" not in metrics and (key := _held_out(series, means)):
+        means[key] = "eval_loss"
     yield from (replace(s, metric=means[s.key]) if s.metric == s.key and s.key in means else s for s in series)
+
+
+def _held_out(series: Sequence[Series], means: dict[str, str]) -> str:
+    """The key that by its name is of held-out data, and whose values are those of the loss of its file."""
+    trained = [s.values for s in series if means.get(s.key, s.metric) == "loss"]
+    low, high = (float(np.nanpercentile(np.concatenate(trained), q)) for q in (1, 99))
+    for one in series:
+        words = [word for word in re.split(r"[\s_/.-]+", one.key.lower()) if word]
+        if one.metric != one.key or not (any(map(split_named, words)) or _HELD_OUT.search(one.key)):
+            continue
+        values = one.values[np.isfinite(one.values)]
+        if len(values) and low / NEAR <= np.median(values) <= high * NEAR and _positive(values):
+            return one.key
+    return ""
 
 
 def _plain(key: str) -> str:

@@ -362,7 +362,8 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
 def _mostly_pairs(head: bytes) -> bool:
     """Whether a text is one pair a line, as arguments are dumped."""
     lines = [line for line in head.splitlines()[:-1] if line.strip() and not line.lstrip().startswith((b"#", b"["))]
-    return len(lines) >= 3 and sum(bool(_PAIRS.match(line)) for line in lines) >= 0.8 * len(lines)
+    pairs = [line.partition(b"=")[0] for line in lines if _PAIRS.match(line)]
+    return len(lines) >= 3 and len(pairs) >= 0.8 * len(lines) and len(set(pairs)) * 2 > len(pairs)
 
 
 def _repeats(head: bytes) -> bool:

@@ -79,7 +79,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         policy: policy actor trainer learner 策略
         reference: ref reference 参考 参考模型
         critic: critic 价值
-        loss: loss losses ce nll xent 损失 损失值
+        loss: loss losses ce nll xent 损失 损失值 損失
         parameter: param params parameter parameters weight weights 参数 权重
         grad: grad grads gradient gradients 梯度
         norm: norm 范数

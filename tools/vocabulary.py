@@ -55,7 +55,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "pérdida_de_validación 検証損失 テスト損失"),
     _metric("policy_loss", "", EITHER, "policy (actor) loss of reinforcement learning; near zero, noisy in good runs",
         "policy_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss "
-        "loss/policy_avg loss/policy"),
+        "loss/policy_avg loss/policy train/policy_gradient_loss policy_gradient_loss"),
     _metric("explained_variance", "share", UP, "share of the returns' variance that the critic explains",
         "explained_variance explained_var expl_var vf_explained_var value_explained_variance critic/explained_variance"
         " critic/vf_explained_var 解释方差"),
@@ -69,24 +69,26 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "gnorm grad_norms policy/grad_norm train/gradient_norm grad/norm total_norm total_grad_norm "
         "optim/total_grad_norm optimizer/grad_norm train/grad-norm grad_norm/total actor_grad_norm norm "
         "training/grad_norm train/actor_grad_norm grad_norm_avg ||grad|| global_norm l2_norm/grad 梯度范数 "
-        "optim/grad_norm"),
+        "optim/grad_norm l2_norm_grads grad_l2_norm l2_grad_norm grads_norm"),
     _metric("critic_grad_norm", "", EITHER, "gradient norm of the critic", "critic_grad_norm critic/grad_norm"),
     _metric("learning_rate", "", EITHER, "learning rate of the first parameter group",
         "learning_rate lr actor/lr train/learning_rate train/lr actor_lr optim/learning_rate_group0 lr-adamw lr-adam "
         "lr/group0 optimizer/lr training/lr train/actor_lr policy/lr lr_0 optim/lr learning_rates cur_lr 学习率 "
-        "lernrate 学習率"),
+        "lernrate 学習率 lrate opt/lr sched/lr scheduler/lr act_lr"),
     _metric("loss_scale", "", EITHER, "loss scale of fp16",
         "loss_scale lossscale train/loss_scale cur_scale grad_scale amp_scale scaler"),
     _metric("tokens_per_second", "tokens/s", UP, "tokens per second (per device where the log says so)",
         "tokens_per_second tokens_per_sec tokens_per_s tok_per_s tok/s tok/sec toks/s tokens/s tokens/sec tps tgs "
         "perf/throughput "
         "train_tokens_per_second tokens_per_second_per_gpu tokens_per_sec_per_gpu throughput(tps) "
-        "throughput/device/tokens_per_sec throughput/device/tokens_per_second perf/tokens_per_sec wps throughput 吞吐 "
+        "throughput/device/tokens_per_sec throughput/device/tokens_per_second perf/tokens_per_sec throughput 吞吐 "
         "吞吐量 tokens/s/device tokens_per_gpu tok_per_sec tokens_per_second_per_device toks_per_s tokens/gpu/second "
-        "train_throughput"),
+        "train_throughput tok_s toks_s tokens_s tok_p_s wps"),
     _metric("samples_per_second", "samples/s", UP, "samples per second",
         "samples_per_second samples_per_s currsamplespersec cursamplespersec samples_per_sec samples/sec samples/s "
-        "train_samples_per_second runningavgsamplespersec avgsamplespersec throughput/samples_per_sec seqs_per_sec"),
+        "train_samples_per_second runningavgsamplespersec avgsamplespersec throughput/samples_per_sec seqs_per_sec "
+        "images_per_s images_per_sec imgs_per_s imgs_per_sec img/s images/s imgs/s utt/s seq/s samples_s fps time/fps "
+        "sps charts/sps"),
     _metric("eval_runtime", "s", EITHER, "wall time of one evaluation",
         "eval_runtime eval/runtime validation_runtime val_runtime test_runtime"),
     _metric("step_time", "s", DOWN, "wall time of one step",
@@ -95,7 +97,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "e2e_latency dt step_avg time/step time_step train/step_time timing/step sec_per_step seconds_per_iteration "
         "time_metrics/end_to_end train_step_time per_step_time step_timing iter_time_s train_speed(s/it) "
         "sec/iter total_step_time seconds time step_total 每步耗时 duration ms/step s/step ms/it s/iter step_duration "
-        "time_per_iter"),
+        "time_per_iter step_s s_step sec_step s_per_step s_per_it sec_per_it s_per_iter 单步 单步耗时 单步用时"),
     _metric("data_time", "s", DOWN, "time a step waits for data",
         "data_time dataloader_time data_loading_time data_wait_time dataload_time batch_generator_time loader_time "
         "data_load_time data_fetch_time time_data load_time_per_step dataloading_time data_latency"),
@@ -123,6 +125,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
     _metric("reward", "", UP, "mean reward of the samples (verl: the score before the KL penalty)",
         "reward critic/score/mean reward_mean mean_reward rewards/mean average_reward_score average_reward "
         "reward/mean objective/scores critic/rewards/mean objective/rlhf_reward env/reward_mean train/reward "
+        "env_runners/episode_return_mean episode_return_mean "
         "avg_reward rewards rollout/reward score return rollout/raw_reward mean_score raw_reward ep_rew_mean "
         "task_reward episode_reward 奖励 平均奖励 averageepret ep_ret ep_return episode_return ret_mean mean_return "
         "avg_return average_return return_mean eprewmean averagereturn episodereward episode_reward_mean "

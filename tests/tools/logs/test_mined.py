@@ -62,6 +62,17 @@ WRITTEN = {
     "a rate right behind it": (
         [f"[10:{i:02d}:11] {10 * i:6d} loss={LOSS[i]:.4f} {147 + i % 3}ktps" for i in R], "loss", "step", 10,
     ),
+    "Chinese without blanks": (
+        [f"第{10 * i}步:损失为{LOSS[i]:.4f},学习率为0.000{i + 1}" for i in R], "loss", "step", 10,
+    ),
+    "Japanese": ([f"ステップ{10 * i}:損失は{LOSS[i]:.4f}、学習率は0.000{i + 1}" for i in R], "loss", "step", 10),
+    "a norm between bars": (
+        [f"u={10 * i:04d}/0400 xe={LOSS[i]:.4f} |g|=0.{i + 10} lr=2.{i + 10}e-05" for i in R], "loss", "step", 10,
+    ),
+    "thousands of steps": (
+        [f"{10 * i / 10:.1f}k lm={LOSS[i]:.4f} gn=0.{i + 10} lr=0.0{i + 10}e-2 R=5.{i + 10}e+05tok/s" for i in R],
+        "loss", "line", 1,
+    ),
     "a dictionary of any keys": ([str({"it": 10 * i, "rec": LOSS[i], "kld": i / 8}) for i in R], "rec", "step", 10),
     "a block below a counter": (
         [line for i in R for line in (f"---- iteration {i} ----", f"objective {LOSS[i]:.4f}", f"err {i * 0.1:.3f}")],
@@ -98,6 +109,28 @@ def test_what_stands_beside_them_has_its_unit(tmp_path: Path):
     assert float(times["step_time"].values[0]) == pytest.approx(0.4)
     two = read(tmp_path, [f"step {i} loss {LOSS[i]:.4f} | upd 8.1e-0{i % 4 + 3} 4.8e-0{i % 3 + 5}" for i in R])
     assert {"upd", "upd 2"} <= set(two)
+
+
+def test_a_line_of_held_out_data_has_its_short_names_too(tmp_path: Path):
+    lines = [line for i in R for line in (
+        f"upd {10 * i} nll {LOSS[i]:.3f} gnorm 0.{i + 10} lr 0.0{i + 10}",
+        *([f"** valid after {10 * i} upd: nll {LOSS[i] + 0.2:.3f} BLEU {i + 3.5}"] if i % 5 == 4 else []),
+    )]  # fmt: skip
+    found = read(tmp_path, lines)
+    assert (len(found["loss"]), len(found["eval_loss"])) == (30, 6)
+    two = read(tmp_path, [f"ep {i:03d} tr {LOSS[i]:.3f} va {LOSS[i] + 0.1:.3f} lr 0.0{i + 10} 3.{i % 7}min" for i in R])
+    assert [round(float(two[m].values[0]), 3) for m in ("loss", "eval_loss")] == [7.0, 7.1]
+
+
+def test_what_waits_counts_no_steps(tmp_path: Path):
+    lines = [
+        f"[2025-01-19 00:24:{i:02d} TP0] Decode batch. #running-req: {23 + i % 4}, #token: {25300 + 900 * (i % 7)}, "
+        f"token usage: 0.1{i % 5}, gen throughput (token/s): {1000 + i * 3.5:.2f}, #queue-req: {i}, "
+        for i in R
+    ]
+    found = read(tmp_path, lines)
+    assert {"running-req", "queue-req", "token usage"} <= set(found)
+    assert len(found["tokens_per_second"]) == 30
 
 
 def test_digests_are_no_numbers(tmp_path: Path):
@@ -192,3 +225,15 @@ def test_of_more_trainings_than_are_kept_those_that_broke_are_among_them(tmp_pat
     (tmp_path / "finetune.log").write_text("\n".join(lines) + "\n")
     found = scan(discover(tmp_path)).findings
     assert "loss-nonfinite" in {f.code for f in found}
+
+
+def test_pairs_that_come_again_are_no_arguments(tmp_path: Path):
+    file = tmp_path / "out.txt"
+    file.write_text("\n".join(f"global_step={97 * i}, episodic_return={i / 3:.1f}, length={90 + i % 7}" for i in R))
+    assert [s.metric for s in scan_series(file) if s.key == "episodic_return"] == ["reward"]
+    file.write_text("\n".join(f"argument_{i} = {i}" for i in R))
+    assert not scan_series(file)
+
+
+def scan_series(file: Path) -> list[Series]:
+    return list(read_run(discover(file.parent)).table)

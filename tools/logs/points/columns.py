@@ -6,13 +6,14 @@ Which of them counts, and which is measured, is judged in `mined`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...metrics import canonical, of_split, split_named
 from ...patterns import bounded
+from ...registry import table
 from ...vocabulary import UNITS, VOCABULARY, Unit
 from .grammar import SPLIT_NAMED
 from .shapes import ANY_NOISE, TOKEN, Shape
@@ -28,17 +29,27 @@ EPOCHS = frozenset((
     "trial", "pass", "轮", "轮次", "周期",
 ))  # fmt: skip
 """Last words of a counter's name; the latter go round while the former rise."""
+PARTICLES = "はがを为是約约"
+"""What Japanese and Chinese put between a name and its number."""
+SHORT = 2
+"""Letters of a name that says less than the unit behind its number."""
+_NORM = bounded(r"(\|{1,2}[\w∇]{1,6}\|{1,2}|‖[\w∇]{1,6}‖)[\s=:]{0,4}$")
+"""A norm as it is written in mathematics."""
+MOST_NAMED = 32
+"""Letters of a column's name; more are a sentence."""
 _FILLERS = frozenset((
     "is", "was", "are", "and", "of", "at", "to", "the", "a", "an", "with", "in", "on", "for", "now", "by",
     "from", "has", "be", "after", "only", "but", "your", "this", "its", "-", "->", "=>", "=", ":", "~", "≈",
     ">", "*", "•", "/", "→", "·",
 ))  # fmt: skip
 """Words at either end of a name that do not belong to it."""
-_CUT = bounded(r"[,|;(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)")
+_IN_UNIT = bounded(r"([^\W\d][\w/ -]{1,40}?\s?\([A-Za-z%/]{1,12}\))\s{0,4}[:=：]\s{0,4}$")
+"""A name with its unit in brackets before a number: `gen throughput (token/s): `."""
+_CUT = bounded(r"[,|;#(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)")
 _COUNTED_AFTER = bounded(r"^\s?(轮|步|批|个?epoch|(?:st|nd|rd|th) (?:step|epoch|iteration))", re.IGNORECASE)
-_UNIT_AFTER = bounded(r"^\s?([A-Za-z%][\w/%]{0,15})(?=\s*[)\]|,;]|\s*$|  )")
+_UNIT_AFTER = bounded(r"^(?:\s?([A-Za-z%µμ][\w/%]{0,15})(?=\s*[)\]}|,;]|\s*$|  )|([A-Za-z%µμ][\w/%]{0,15})(?=\s))")
 _KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
-_GLUED = bounded(r"(?:ms|us|/?s|/sec|/min|[kKMGT]i?B|G|M|tok/s|it/s)(?=[\s,;|)])")
+_GLUED = bounded(r"[A-Za-zµμ%/][\w/%]{0,15}(?=[\s,;|)\]}])")
 """A unit right behind the number before, which is no word of the next one's name."""
 _EDGES = re.compile(r"^[^\w(|‖∇]+|[^\w)|‖∇?]+$")
 """Signs and pictures around a name."""
@@ -49,12 +60,19 @@ _SAYS_COLUMNS = bounded(
     r"^\s{0,40}(?:#+|//|--)?\s{0,8}(?:(?:cols?|columns?|fields?|header|列|字段)\s{0,4}[:=：])?", re.IGNORECASE
 )
 """What a comment says before the names of the columns."""
+_BETWEEN = bounded(r"[\s|│,;·]{1,40}$")
+"""What may stand between one measure and the next that has no name."""
 _SPENT = bounded(r"^\s?(ms|us|[µμ]s|s)\b")
 _LASTS = re.compile(r"#\s?(?:ms|us|[µμ]s|s)\b|#")
 """A number with its unit of time, which may be another in the next line."""
 _SECONDS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 _PERCENTILE = bounded(r"(?i)(?:^|[_ -])p\d{2}|latenc|ttft|tpot|duration|elapsed|延迟|耗时")
 """Times that one program prints in seconds or in milliseconds, as they are long or short."""
+_ALONE: Mapping[str, Unit] = table("ALONE", (
+    ("s", Unit(1.0, "step_time")), ("ms", Unit(1e-3, "step_time")), ("G", Unit(1.0, "gpu_memory")),
+    ("GB", Unit(1.0, "gpu_memory")), ("GiB", Unit(1.0, "gpu_memory")), ("MiB", Unit(1 / 1024, "gpu_memory")),
+))  # fmt: skip
+"""Units that say what is measured where a training's line has no other word for it: `1.09s  45.1GiB`."""
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 _LETTERS = re.compile(r"[^\W\d_]+")
 _RATE = bounded(r"s/it|it/s|<|\?")
@@ -127,7 +145,7 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             )
         held = next((part["held"] or "" for part in [*SPLIT_NAMED.finditer(gap)][-1:]), held)
         name = of_split(name, split_named(held)) if name else name
-        if not name and before and not gap.strip() and not glued and not _rate(after):
+        if not name and before and not gap.strip() and not glued and not after[:1].isalpha():
             name = f"{before} 2"  # two numbers under one name
         if _SOURCE.search(gap):
             name = "line"
@@ -138,6 +156,8 @@ def columns_of(shape: Shape) -> Iterator[Column]:
         elif after.startswith("%||"):
             name = "line"
         name, scale, unit = (name, 1.0, "") if total else _in_units(name, after)
+        if not name and not total and end and _BETWEEN.match(gap) and (alone := _alone(after, numbers)):
+            name, scale = alone.metric, alone.scale
         scaled = numbers if scale == 1.0 else numbers * scale
         yield Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total, unit, after[:1].isalpha())
         end, before = stop, "" if whole else name or before
@@ -146,7 +166,7 @@ def columns_of(shape: Shape) -> Iterator[Column]:
 def _in_units(name: str, after: str) -> tuple[str, float, str]:
     """The name, the scale to its own unit, and a unit of time that its numbers keep."""
     rate = _rate(after)
-    if rate and name in ("", rate.metric):
+    if rate and (name == rate.metric or len(name) <= SHORT):
         return rate.metric, rate.scale, ""
     spent = _SPENT.match(after)
     if spent and name:
@@ -158,11 +178,22 @@ def _in_units(name: str, after: str) -> tuple[str, float, str]:
     return name, _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0, ""
 
 
+def _unit(after: str) -> str:
+    """The word behind a number that can be its unit."""
+    unit = _UNIT_AFTER.match(after)
+    return (unit[1] or unit[2]) if unit else ""
+
+
 def _rate(after: str) -> Unit | None:
     """The unit that by itself says what is measured: `147ktps`."""
-    unit = _UNIT_AFTER.match(after)
-    found = UNITS.get(unit[1].lower()) if unit else None
+    found = UNITS.get(_unit(after).lower())
     return found if found and found.metric else None
+
+
+def _alone(after: str, numbers: np.ndarray) -> Unit | None:
+    """What a number without a name measures by its unit; a clock that only rises counts from the start of all."""
+    clock = len(numbers) > 2 and bool((np.diff(numbers) >= 0).all()) and numbers[-1] > 2 * numbers[0]
+    return None if clock else _ALONE.get(_unit(after)) if after[:1].isalpha() else None
 
 
 def joined(parts: Sequence[Column], order: np.ndarray) -> Column:
@@ -172,10 +203,14 @@ def joined(parts: Sequence[Column], order: np.ndarray) -> Column:
 
 def _name(gap: str, after: str, before: str, inner: bool) -> str:
     """The words before a number; in brackets behind another number, that one's name goes first."""
-    unit = _UNIT_AFTER.match(_KILO.sub("", after))
+    unit = _unit(_KILO.sub("", after))
     counted = _COUNTED_AFTER.match(after)
     if counted:
         return counted.group(1).lower().removeprefix("个").split()[-1]
+    if norm := _NORM.search(gap):
+        return norm[1]
+    if in_unit := _IN_UNIT.search(gap):
+        return in_unit[1]
     pieces = _CUT.split(gap.rstrip(" :=：~≈'\""))
     words = pieces[-1].split()
     words = words[max((i + 1 for i, w in enumerate(words[:-1]) if "=" in w.strip("=")), default=0) :]
@@ -183,11 +218,11 @@ def _name(gap: str, after: str, before: str, inner: bool) -> str:
         words.pop(0)
     while words and words[-1].lower() in _FILLERS:
         words.pop()
-    name = _EDGES.sub("", " ".join(words[-5:]))
+    name = _EDGES.sub("", " ".join(words[-5:])).rstrip(PARTICLES)
     if inner and gap.strip().startswith("(") and len(pieces) > 1 and before:
-        return f"{before} {name or (unit.group(1) if unit else 'in brackets')}".strip()
-    if not name and unit and canonical(unit.group(1)):
-        return unit.group(1)
+        return f"{before} {name or unit or 'in brackets'}".strip()
+    if not name and unit and canonical(unit):
+        return unit
     return name if len(name) <= 80 and re.search(r"[^\W\d_]", name) and not re.search(r"[~$#\\]|://", name) else ""
 
 
@@ -199,7 +234,7 @@ def _heads(shape: Shape) -> list[str]:
     head = head.strip("|│").strip() if shape.text.lstrip()[:1] in ("|", "│") else head
     for cut in (r"\s+[|│]\s+", r"\s*[|│,;]\s*", r"\t+|\s{2,}", r"\s+"):
         names = [n.strip(" :*#") for n in re.split(cut, head)]
-        if len(names) == len(shape.spans):
+        if len(names) == len(shape.spans) and all(len(n) <= MOST_NAMED for n in names):
             return names
     return []
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...metrics import canonical, named, of_split, step_key, tells
+from ...company import LOSSES
+from ...metrics import TRAINED, canonical, named, of_split, step_key, tells
 from ...patterns import bounded
 from ...run import Artifact
 from ...series import Series, may_be_loss
@@ -50,6 +51,8 @@ STRANGERS = frozenset((
     "lineno", "thread", "address",
 ))  # fmt: skip
 """Names of numbers that are no measure."""
+STANDS = bounded(r"(?i)(?:^|[^a-z])(?:reqs?|requests?|queue[ds]?|running|waiting|pending|seqs?)$")
+"""Names of what stands at a moment, and counts nothing along the way though it may rise."""
 MEASURED = bounded(r"(?i)time|secs?\b|seconds|elapsed|len(?:gth)?\b|用时|耗时|时间|长度")
 """Names of whole numbers that come again and tell no groups apart."""
 CUSTOM = {
@@ -208,7 +211,13 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
     table.step = next((c for c in named if c.changes), None)
     if table.step is None and table.epoch is None:
         steady = [
-            c for c in free if c.changes and c is not table.writer and c.rising >= 0.7 and c.last not in STRANGERS
+            c
+            for c in free
+            if c.changes
+            and c is not table.writer
+            and c.rising >= 0.7
+            and c.last not in STRANGERS
+            and not STANDS.search(c.name)
         ]
         table.step = max(steady, key=lambda c: c.rising, default=None)
     rest = [c for c in free if c not in (table.step, table.epoch, table.writer)]
@@ -284,17 +293,18 @@ def _known(column: Column, table: _Table) -> bool:
 def _key(column: Column, table: _Table) -> str:
     """The name of a series; `eval` goes first in a line that tells of held-out data."""
     name = column.name or f"column {table.columns.index(column) + 1}"
-    key = name if canonical(name) or name.lower() in CUSTOM else known_end(name) or _end_of(name) or name
+    key = name if named(name) or name.lower() in CUSTOM else known_end(name) or _end_of(name) or name
     told = HELD_OUT.match(table.text) or HELD_OUT.match(table.under)
-    if told and not HELD_OUT.match(key) and (held := canonical(of_split(key, "eval"))):
-        return held[0]
+    if told and not HELD_OUT.match(key):
+        held = canonical(of_split(key, "eval"))
+        return held[0] if held else f"eval {key}" if key.lower() in LOSSES and not TRAINED.match(key) else key
     return key
 
 
 def _end_of(name: str) -> str:
     """The known end of a name that is written without blanks (`当前损失`)."""
     ends = (name[i:] for i in range(1, len(name) - 1)) if len(name) < 20 and not name.isascii() else ()
-    return next((end for end in ends if not end.isascii() and canonical(end)), "")
+    return next((end for end in ends if not end.isascii() and named(end)), "")
 
 
 def _base(key: str) -> str:

@@ -58,6 +58,7 @@ _BAR = bounded(rb"%\|[^|\n]{0,400}\|")
 _ANSI = bounded(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _NOISE = (
     r"\d{4}[-/]\d\d[-/]\d\d(?:[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?"  # a date
+    r"|\d{2,4}年\d{1,2}月\d{1,2}日(?:\s?\d{1,2}时\d{1,2}分(?:\d{1,2}秒)?)?"
     r"|\d{1,2}/\d{1,2}/\d{4}|\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?"  # another, an address
     r"|\d{1,6}(?::\d\d){1,3}(?:[.,]\d{1,9})?(?![\d.])"  # a clock
     r"|(?=\d{0,40}[a-f]\d{0,40}[a-f])[\da-f]{7,64}(?![\w.])"  # a digest
@@ -67,7 +68,9 @@ _NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d{1,25})?|\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][-+]?\d{1,4})?"
     r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
-TOKEN = re.compile(rf"(?:(?<![\w.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE)
+TOKEN = re.compile(
+    rf"(?:(?<![A-Za-z0-9_.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE
+)
 NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
 
 
