@@ -18,7 +18,7 @@ from .metrics import split_named
 from .patterns import bounded
 from .series import Series, may_be_loss
 
-_TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss", "step_time", "mfu"))
+_TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss", "step_time", "mfu", "tokens_per_second"))
 _OF_RL = frozenset((
     "kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "clip_fraction", "response_length", "reward",
     "frac_reward_zero_std",
@@ -26,6 +26,7 @@ _OF_RL = frozenset((
 NEAR = 1.5
 """How far beyond what the loss of the training was the loss of held-out data may lie, as a factor. Own judgement."""
 _HELD_OUT = bounded(r"(?i)held[ _-]?out|验证集?(?:损失)?$|测试集?损失|评估损失")
+_TRAIN = bounded(r"^(?:train|trn|tr)[_/.-](?=[a-z])|[_/.-](?:train|trn|tr)$")
 LEAST = 5
 """Points from which on the values of a series can speak for its name."""
 
@@ -52,6 +53,10 @@ def _share(values: np.ndarray) -> bool:
     return bool((values >= 0).all() and (values <= 1).all() and (values != values[0]).any())
 
 
+def _percent(values: np.ndarray) -> bool:
+    return bool((values >= 0).all() and (values <= 100).all())
+
+
 def _lengths(values: np.ndarray) -> bool:
     return bool((values >= 0).all() and np.median(values) >= 4)
 
@@ -75,8 +80,8 @@ class Short(NamedTuple):
     """A metric by the short names that people give it."""
 
     metric: str
-    names: frozenset[str]
-    """In lower case."""
+    names: tuple[str, ...]
+    """In lower case, the one to prefer first."""
     beside: frozenset[str]
     """Metrics of which the same file must log one."""
     fits: Callable[[np.ndarray], bool]
@@ -84,21 +89,23 @@ class Short(NamedTuple):
 
 
 SHORT = tuple(
-    Short(metric, frozenset(names.split()), beside - {metric}, fits)
+    Short(metric, tuple(names.split()), beside - {metric}, fits)
     for metric, names, beside, fits in (
-        ("grad_norm", "gn gnrm g_norm gradn grad grads norm |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 g_l2 gradl2 梯度 范数",
+        ("grad_norm", "gn gnrm g_norm gradn grad grads norm g |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 g_l2 gradl2 梯度 范数",
          _TRAINED | _OF_RL, _positive),
-        ("loss", "lm mlm nll ctc xe obj objective l tr trn tr_l trl tloss 训练", _TRAINED, _positive),
+        ("loss", "tot total lm mlm nll xe ctc obj objective l tr trn tr_l trl tloss trainloss dpo_loss tot_loss 训练",
+         _TRAINED, _positive),
         ("loss", "column_1 column_2 column_3", _TRAINED - {"loss"}, _comes_down),
-        ("learning_rate", "eta η alpha_t stepsize", _TRAINED, _rates),
+        ("learning_rate", "eta η stepsize", _TRAINED, _rates),
         ("loss_scale", "ls scale scaler amp_scale lscale 缩放", _TRAINED, _powers_of_two),
         ("step_time", "t dt sec secs it_t iter_t step_t t_step t_it upd_t 用时 耗时", _TRAINED | _OF_RL, _times),
         ("data_time", "data data_t t_data io fetch load 取数", frozenset(("step_time",)), _positive),
+        ("gpu_utilization", "util gpu_util", frozenset(("gpu_memory", "step_time")), _percent),
         ("entropy", "h ent entr 熵", _OF_RL, _positive),
         ("reward", "r rew rwd ret 奖励", _OF_RL, _any),
         ("clip_fraction", "clip clipped clipf cf 裁剪", _OF_RL, _share),
         ("policy_loss", "pg pg_l pi pi_l", _OF_RL, _any),
-        ("value_loss", "vf vf_l v_l", _OF_RL, _positive),
+        ("value_loss", "v vf vf_l v_l vloss l_v value_function_loss", _OF_RL, _positive),
         ("response_length", "len lens resp_len resp_tok gen_len gen_tok out_len out_tok ans_len 长度",
          _OF_RL, _lengths),
     )
@@ -130,12 +137,14 @@ def _of_file(series: Sequence[Series]) -> Iterator[Series]:
 
 
 def _held_out(series: Sequence[Series], means: dict[str, str]) -> str:
-    """The key that by its name is of held-out data, and whose values are those of the loss of its file."""
+    """The key that says held-out data and a loss, or nothing more, with values such as the loss of its file has."""
     trained = [s.values for s in series if means.get(s.key, s.metric) == "loss"]
     low, high = (float(np.nanpercentile(np.concatenate(trained), q)) for q in (1, 99))
     for one in series:
         words = [word for word in re.split(r"[\s_/.-]+", one.key.lower()) if word]
-        if one.metric != one.key or not (any(map(split_named, words)) or _HELD_OUT.search(one.key)):
+        rest = [word for word in words if not split_named(word)]
+        said = len(rest) < len(words) and (not rest or "_".join(rest) in LOSSES)
+        if one.metric != one.key or not (said or _HELD_OUT.search(one.key)):
             continue
         values = one.values[np.isfinite(one.values)]
         if len(values) and low / NEAR <= np.median(values) <= high * NEAR and _positive(values):
@@ -144,13 +153,14 @@ def _held_out(series: Sequence[Series], means: dict[str, str]) -> str:
 
 
 def _plain(key: str) -> str:
-    return key.strip().lower().replace(" ", "_")
+    """In lower case, without what says that it is of the training."""
+    return _TRAIN.sub("", key.strip().lower().replace(" ", "_"))
 
 
 def _short(short: Short, series: Sequence[Series], taken: dict[str, str]) -> str:
-    """The key that is the metric by its name and by all its values, empty for none."""
-    keys = dict.fromkeys(s.key for s in series if s.metric == s.key and _plain(s.key) in short.names)
-    for key in keys:
+    """The key that is the metric by its name and by all its values, empty for none; the first of the names."""
+    keys = {s.key for s in series if s.metric == s.key and _plain(s.key) in short.names}
+    for key in sorted(keys, key=lambda key: (short.names.index(_plain(key)), key)):
         values = np.concatenate([s.values for s in series if s.key == key])
         values = values[np.isfinite(values)]
         if key not in taken and len(values) >= LEAST and short.fits(values):

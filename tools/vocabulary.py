@@ -55,7 +55,8 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "pérdida_de_validación 検証損失 テスト損失"),
     _metric("policy_loss", "", EITHER, "policy (actor) loss of reinforcement learning; near zero, noisy in good runs",
         "policy_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss "
-        "loss/policy_avg loss/policy train/policy_gradient_loss policy_gradient_loss"),
+        "loss/policy_avg loss/policy train/policy_gradient_loss policy_gradient_loss "
+        "ploss surrogate_loss l_pi loss_pi pi_loss"),
     _metric("explained_variance", "share", UP, "share of the returns' variance that the critic explains",
         "explained_variance explained_var expl_var vf_explained_var value_explained_variance critic/explained_variance"
         " critic/vf_explained_var 解释方差"),

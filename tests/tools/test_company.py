@@ -67,6 +67,13 @@ def test_it_stays_what_it_is(beside, key, values):
     assert called({**known(*beside), **own(**{key: values})})[key] == key
 
 
+@pytest.mark.parametrize(("key", "shift", "metric"), [("va", 0.2, "eval_loss"), ("dev/xe", -0.3, "eval_loss"),
+                                                      ("held-out", 0.1, "eval_loss"), ("dev/f1", 0.1, "dev/f1"),
+                                                      ("va", 40, "va")])  # fmt: skip
+def test_held_out_data_is_told_by_its_name_and_the_size_of_the_loss(key, shift, metric):
+    assert called({**known("learning_rate"), **own(xe_train=FALLS), **own(**{key: FALLS + shift})})[key] == metric
+
+
 def test_another_file_is_no_company():
     steps = np.arange(N)
     rate = Series("learning_rate", "lr", steps, RATE, steps, "a.log")

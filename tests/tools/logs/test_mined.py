@@ -107,6 +107,8 @@ def test_what_stands_beside_them_has_its_unit(tmp_path: Path):
         tmp_path, [f"[{10 * i:06d}] train_loss={LOSS[i]:.3f} grad={0.5 + i / 99:.2f} dt=40{i % 10}ms" for i in R]
     )
     assert float(times["step_time"].values[0]) == pytest.approx(0.4)
+    rated = read(tmp_path, [f"10:{i:02d}:12 nll {LOSS[i]:.3f} ({33 + i % 4}.4 ktok/s) gn 0.{i + 10}" for i in R])
+    assert float(rated["tokens_per_second"].values[0]) == 33_400
     two = read(tmp_path, [f"step {i} loss {LOSS[i]:.4f} | upd 8.1e-0{i % 4 + 3} 4.8e-0{i % 3 + 5}" for i in R])
     assert {"upd", "upd 2"} <= set(two)
 
@@ -131,6 +133,18 @@ def test_what_waits_counts_no_steps(tmp_path: Path):
     found = read(tmp_path, lines)
     assert {"running-req", "queue-req", "token usage"} <= set(found)
     assert len(found["tokens_per_second"]) == 30
+
+
+def test_a_total_in_a_row_has_no_head(tmp_path: Path):
+    rows = [f"      {i}/30     3.{i + 10}G     {LOSS[i]:.4f}     1.{i + 20}   0.00{i + 1}" for i in R]
+    found = read(tmp_path, ["      Epoch    GPU_mem   tot_loss   cls_loss         lr", *rows])
+    assert [round(float(found[m].values[0]), 3) for m in ("gpu_memory", "loss", "cls_loss", "learning_rate")] == [
+        3.1, 7.0, 1.2, 0.001]  # fmt: skip
+
+
+def test_a_loss_scale_is_no_label(tmp_path: Path):
+    rows = [f"it {10 * i} l {LOSS[i]:.3f} S {65536 >> (i // 10)} gn 2.{i + 10} lr 3.{i + 10}e-05" for i in R]
+    assert len(read(tmp_path, rows)["loss"]) == 30
 
 
 def test_digests_are_no_numbers(tmp_path: Path):

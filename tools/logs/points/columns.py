@@ -31,7 +31,7 @@ EPOCHS = frozenset((
 """Last words of a counter's name; the latter go round while the former rise."""
 PARTICLES = "はがを为是約约"
 """What Japanese and Chinese put between a name and its number."""
-SHORT = 2
+SHORT = 3
 """Letters of a name that says less than the unit behind its number."""
 _NORM = bounded(r"(\|{1,2}[\w∇]{1,6}\|{1,2}|‖[\w∇]{1,6}‖)[\s=:]{0,4}$")
 """A norm as it is written in mathematics."""
@@ -47,7 +47,7 @@ _IN_UNIT = bounded(r"([^\W\d][\w/ -]{1,40}?\s?\([A-Za-z%/]{1,12}\))\s{0,4}[:=：
 """A name with its unit in brackets before a number: `gen throughput (token/s): `."""
 _CUT = bounded(r"[,|;#(){}\[\]<>\t\"'，；。！│]|  | - |(?<![\w/])-{2,}|(?<=\w): (?=\S)")
 _COUNTED_AFTER = bounded(r"^\s?(轮|步|批|个?epoch|(?:st|nd|rd|th) (?:step|epoch|iteration))", re.IGNORECASE)
-_UNIT_AFTER = bounded(r"^(?:\s?([A-Za-z%µμ][\w/%]{0,15})(?=\s*[)\]}|,;]|\s*$|  )|([A-Za-z%µμ][\w/%]{0,15})(?=\s))")
+_UNIT_AFTER = bounded(r"^(?:\s?([A-Za-z%µμ][\w/%]{0,15})(?=\s*[)\]}|,;]|\s*$|  )|([A-Za-z%µμ/][\w/%]{0,15})(?=\s))")
 _KILO = bounded(r"^[kKM](?=\s|$|[,|)])")
 _GLUED = bounded(r"[A-Za-zµμ%/][\w/%]{0,15}(?=[\s,;|)\]}])")
 """A unit right behind the number before, which is no word of the next one's name."""
@@ -71,6 +71,7 @@ _PERCENTILE = bounded(r"(?i)(?:^|[_ -])p\d{2}|latenc|ttft|tpot|duration|elapsed|
 _ALONE: Mapping[str, Unit] = table("ALONE", (
     ("s", Unit(1.0, "step_time")), ("ms", Unit(1e-3, "step_time")), ("G", Unit(1.0, "gpu_memory")),
     ("GB", Unit(1.0, "gpu_memory")), ("GiB", Unit(1.0, "gpu_memory")), ("MiB", Unit(1 / 1024, "gpu_memory")),
+    ("/s", Unit(1.0, "samples_per_second")),
 ))  # fmt: skip
 """Units that say what is measured where a training's line has no other word for it: `1.09s  45.1GiB`."""
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
@@ -146,7 +147,8 @@ def columns_of(shape: Shape) -> Iterator[Column]:
         held = next((part["held"] or "" for part in [*SPLIT_NAMED.finditer(gap)][-1:]), held)
         name = of_split(name, split_named(held)) if name else name
         if not name and before and not gap.strip() and not glued and not after[:1].isalpha():
-            name = f"{before} 2"  # two numbers under one name
+            name, before = f"{before} 2", ""  # two numbers under one name
+        said = name
         if _SOURCE.search(gap):
             name = "line"
         elif _BEST.search(gap) or _NEW_BEST.search(text, 0, start):
@@ -160,13 +162,13 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             name, scale = alone.metric, alone.scale
         scaled = numbers if scale == 1.0 else numbers * scale
         yield Column(name, scaled, whole, gap.rstrip()[-1:] in (":", "=", "："), total, unit, after[:1].isalpha())
-        end, before = stop, "" if whole else name or before
+        end, before = stop, "" if whole else said if said and not said.endswith(" 2") else before if said else ""
 
 
 def _in_units(name: str, after: str) -> tuple[str, float, str]:
     """The name, the scale to its own unit, and a unit of time that its numbers keep."""
     rate = _rate(after)
-    if rate and (name == rate.metric or len(name) <= SHORT):
+    if rate and (name == rate.metric or len(name) <= SHORT or name.endswith(" " + _unit(after))):
         return rate.metric, rate.scale, ""
     spent = _SPENT.match(after)
     if spent and name:
@@ -193,7 +195,7 @@ def _rate(after: str) -> Unit | None:
 def _alone(after: str, numbers: np.ndarray) -> Unit | None:
     """What a number without a name measures by its unit; a clock that only rises counts from the start of all."""
     clock = len(numbers) > 2 and bool((np.diff(numbers) >= 0).all()) and numbers[-1] > 2 * numbers[0]
-    return None if clock else _ALONE.get(_unit(after)) if after[:1].isalpha() else None
+    return None if clock else _ALONE.get(_unit(after)) if after[:1].strip() else None
 
 
 def joined(parts: Sequence[Column], order: np.ndarray) -> Column:
@@ -230,12 +232,15 @@ def _heads(shape: Shape) -> list[str]:
     """The names in a head line above rows of nothing but numbers."""
     if not shape.above or re.search(r"[^\W\d_]", re.sub(r"[-+.\deE]+|nan|inf", "", _MEASURED.sub("", shape.text))):
         return []
+    ends = [0, *(stop for _, stop in shape.spans)]
+    counted = [i for i, (at, _) in enumerate(shape.spans) if shape.text[ends[i] : at].strip() != "/"]
     head = _SAYS_COLUMNS.sub("", shape.above).strip()
     head = head.strip("|│").strip() if shape.text.lstrip()[:1] in ("|", "│") else head
     for cut in (r"\s+[|│]\s+", r"\s*[|│,;]\s*", r"\t+|\s{2,}", r"\s+"):
         names = [n.strip(" :*#") for n in re.split(cut, head)]
-        if len(names) == len(shape.spans) and all(len(n) <= MOST_NAMED for n in names):
-            return names
+        if len(names) == len(counted) and all(len(n) <= MOST_NAMED for n in names):
+            told = dict(zip(counted, names, strict=True))
+            return [told.get(i, "") for i in range(len(shape.spans))]
     return []
 
 

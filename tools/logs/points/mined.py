@@ -37,6 +37,8 @@ GROUPS = 16
 """Different values of a whole number that may tell groups apart."""
 TOLD = 50
 """Lines of a shape by which it is told whether a format reads them."""
+SCALES = 128
+"""Powers of two from which on they are no labels."""
 GUESSED = 0.4
 """Most confidence in a name that stands for a metric by custom alone: below `series.SURE`."""
 
@@ -236,6 +238,8 @@ def _tells_apart(column: Column) -> bool:
     ):
         return False
     values, counts = np.unique(column.values[:10_000], return_counts=True)
+    if values[0] >= SCALES and bool((np.frexp(values)[0] == 0.5).all()):
+        return False  # a loss scale
     return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
 
 
