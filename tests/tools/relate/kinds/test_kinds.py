@@ -216,6 +216,13 @@ def test_a_line_that_counts_fewer_parts_than_the_whole(found, there, speaks):
         assert "state" in about(told["fewer-than-whole"])
 
 
+@pytest.mark.parametrize(
+    "text", ["05/27 08:14:22 [info] restored the weights of step 900", "[3/11 7:02] skipped a record"]
+)
+def test_a_date_before_a_time_counts_nothing(found, text):
+    assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
+
+
 @pytest.mark.parametrize(("draft", "speaks"), [("chat-v8-draft", True), ("chat-v9-draft", False)])
 def test_versions_of_two_things_that_must_match(found, draft, speaks):
     script = f"vllm serve x \\\n  --model=/m/chat-v9 \\\n  --draft-model=/m/{draft}\n"
