@@ -19,7 +19,7 @@ from ...tools.patterns import bounded
 from ...tools.relate.line import CLOCK
 from ...tools.relate.relate import Related
 from ...tools.relate.siblings import taken_from
-from ..ranking import ABSENT, standing
+from ..standing import ABSENT, standing
 from .held import Asked, Held
 from .parts import ASKS, of_group
 

@@ -17,7 +17,7 @@ from ...tools.relate.kinds.names import about, back
 from ...tools.relate.line import plain
 from ...tools.relate.moves import Move, described
 from ...tools.tables.usual import usual
-from ..ranking import SET, kind_of
+from ..standing import SET, kind_of
 from .held import Asked, Held, Span, anything, grade
 
 NEAR = FAR = 0.05
