@@ -27,7 +27,7 @@ from .ranking import (
     rank,
     with_leads,
 )
-from .standing import is_hazard, is_set
+from .signs.standing import is_hazard, is_set
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""

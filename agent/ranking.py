@@ -22,7 +22,7 @@ from typing import Literal
 from ..knowledge.entry import Cause, Entry
 from ..knowledge.runbook import Runbook
 from ..tools.findings import Finding, Severity
-from .standing import changed_by, is_hazard, is_set, kind_of
+from .signs.standing import changed_by, is_hazard, is_set, kind_of
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""

@@ -11,11 +11,9 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,6 +21,7 @@ from ...findings import Check, Evidence, Finding, Report, Severity, declare
 from ...patterns import bounded
 from ...reading import head
 from ...run import Artifact, Run
+from .rows import Rows
 from .scored import read_otherwise, results, scored_nothing
 
 ROWS, CLOSED, INDEXED = "rows of an evaluation, file against file", "answers against the catalogue", "items of an index"
@@ -35,11 +34,6 @@ CODES = declare(
     ("answers-outside-catalogue", CLOSED, "answers that must come from a catalogue are not in it"),
     ("index-short-of-items", INDEXED, "items of the data have no entry in the index"),
     ("index-path-not-there", INDEXED, "the index that is set is not there, and one of nearly the same name is"),
-)
-IDENTIFIES = bounded(r"(?i)^(?:id|idx|index|uid|qid|key|item|\w{1,20}[_-](?:id|idx|no)|编号|序号|题号|样本)$")
-ANSWERS = bounded(
-    r"(?i)^(?:predict(?:ion|ed)?s?|preds?|responses?|generat(?:ed|ion)\w{0,8}|completions?|model_(?:output|answer)s?"
-    r"|hyp(?:othes[ie]s)?|beams?|预测|模型输出|回答)$"
 )
 GOLD = bounded(r"(?i)^(?:output|gold\w{0,8}|targets?|labels?|references?|answers?|truth|标准答案|参考答案)$")
 ITEM = bounded(r"(?i)^(?:target_)?(?:item|product|goods|video|song|movie)[_-]?id$|^(?:iid|asin|物品id|商品id)$")
@@ -58,26 +52,6 @@ that a catalogue has at least. Own judgement."""
 COVERED = 0.3
 """Share of the items that an index has at least to be that of the data."""
 NEAR = 0.85
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The records of one file."""
-
-    name: str
-    rows: Sequence[Mapping[str, Any]]
-
-    def field(self, shape: Any) -> str | None:
-        return next((k for k in self.rows[0] if isinstance(k, str) and shape.search(k)), None)
-
-    @cached_property
-    def ids(self) -> list[str]:
-        key = self.field(IDENTIFIES)
-        return [str(r.get(key)) for r in self.rows] if key else []
-
-    @cached_property
-    def answered(self) -> str | None:
-        return self.field(ANSWERS)
 
 
 def check_gathered(run: Run) -> Report:

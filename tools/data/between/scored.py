@@ -11,15 +11,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...reading import head
 from ...run import Run
-
-if TYPE_CHECKING:
-    from .gathered import Rows
+from .rows import Rows
 
 COUNTED = bounded(
     r"(?i)^(?:n|num|count|total|samples|n_?samples|support)$|^(?:n|num|number)_|_(?:count|total|n|scored|samples)$"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..tools.findings import PROGRAM, STANDING, Finding
+from ...tools.findings import PROGRAM, STANDING, Finding
 
 SET, ABSENT = "set", "absent"
 """Kinds of standing facts beside `PROGRAM`: what is set, and what was not found."""
