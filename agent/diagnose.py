@@ -24,11 +24,10 @@ from .ranking import (
     alike,
     behind,
     caused,
-    is_hazard,
-    is_set,
     rank,
     with_leads,
 )
+from .signs.standing import is_hazard, is_set
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""

@@ -21,7 +21,8 @@ from typing import Literal
 
 from ..knowledge.entry import Cause, Entry
 from ..knowledge.runbook import Runbook
-from ..tools.findings import PROGRAM, STANDING, Finding, Severity
+from ..tools.findings import Finding, Severity
+from .signs.standing import changed_by, is_hazard, is_set, kind_of
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -73,9 +74,9 @@ UNPROVEN, ONCE = 0.97, 0.9
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
-SET, ABSENT = "set", "absent"
-"""Kinds of standing facts beside `PROGRAM`: what is set, and what was not found."""
 BELIEVED = ("established", "supported")
+LEARNS = frozenset(("pretrain", "sft", "dpo", "rm", "rl", "data", "multimodal", "preference"))
+"""Stages of failures that spoil what is learned; others befall a job, a machine or an engine."""
 LEAD = 3.0
 """Likelihood ratio of leads whose scores sum to one: that of a moderate finding, and never a status above possible."""
 MOST_LEADS = 2.0
@@ -124,6 +125,7 @@ def rank(
     by_code = _by_code(findings)
     candidates = [_weigh(entry, by_code, relevance) for entry in runbook]
     candidates = [(score - _elsewhere(h, stage), h) for score, h in _before_symptoms(candidates)]
+    candidates = _generic_behind(candidates)
     sharpness = SHARPNESS if any(h.status in ("established", "supported") for _, h in candidates) else 1.0
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
@@ -218,6 +220,39 @@ def _before_symptoms(candidates: Sequence[tuple[float, Hypothesis]]) -> list[tup
     return [(raised(score, h), h) for score, h in candidates]
 
 
+def _generic_behind(candidates: Sequence[tuple[float, Hypothesis]]) -> list[tuple[float, Hypothesis]]:
+    """What only says that a measure fell from some place on stands behind a failure of the training that was measured
+    to have begun by then, with more than weak findings of its own."""
+
+    def lowered(score: float, h: Hypothesis) -> float:
+        falls = [
+            float(f.data["at"]) for f in h.for_ if f.severity in SHOWN and isinstance(f.data.get("at"), (int, float))
+        ]
+        if not h.entry.generic or not falls or h.status == "refuted":
+            return score
+        before = [s for s, other in candidates if _begins_before(other, h.entry, max(falls))]
+        return min(score, max(before, default=math.inf) - CAUSE)
+
+    return [(lowered(score, h), h) for score, h in candidates]
+
+
+def _begins_before(h: Hypothesis, generic: Entry, fall: float) -> bool:
+    """Whether a failure of the training is shown by changes that the generic entry does not speak of: one that is
+    strong or two that are moderate, of which one can have begun by the fall."""
+    if (
+        h.entry.generic
+        or h.entry.kind != "failure"
+        or h.status not in BELIEVED
+        or not LEARNS.issuperset(h.entry.stages)
+    ):
+        return False
+    weights = h.entry.speaks.for_
+    own = [f for f in h.for_ if f.severity in SHOWN and f.code not in generic.speaks.for_ and not kind_of(f)]
+    own = [f for f in own if weights[f.code] in ("decisive", "strong", "moderate")]
+    enough = len(own) > 1 or any(weights[f.code] != "moderate" for f in own)
+    return enough and any(changed_by(f, fall) for f in own)
+
+
 def behind(runbook: Runbook, relevance: Mapping[str, float]) -> dict[str, float]:
     """The words of a symptom also mean, each a little, the entries that explain it: what is to be told apart next."""
     explaining = Counter(symptom for entry in runbook for symptom in entry.explains)
@@ -309,28 +344,6 @@ def _outlived(code: str, by_code: Mapping[str, Finding], weights: Mapping[str, s
     if finding is None or finding.severity != Severity.S3 or "survived" not in finding.data:
         return False
     return any(f.severity in SHOWN and c not in weights for c, f in by_code.items())
-
-
-def is_set(finding: Finding) -> bool:
-    """Whether this tells what is set or what lies in files, and nothing of what ran."""
-    return "variable" in finding.data or STANDING in finding.data
-
-
-def is_hazard(finding: Finding) -> bool:
-    """Whether this is a rule's finding in a program, which names the entry that it would lead to, or made of such."""
-    return "entry" in finding.data or finding.data.get(STANDING) == PROGRAM
-
-
-def kind_of(finding: Finding) -> str:
-    """What kind of standing fact a finding is; empty for what the run itself shows."""
-    return PROGRAM if is_hazard(finding) else SET if is_set(finding) else ""
-
-
-def standing(kinds: Iterable[str]) -> dict[str, str]:
-    """Data of what is made of facts of these kinds: those of settings and programs alone say nothing of what ran,
-    however many of them fit together."""
-    found = set(kinds)
-    return {} if "" in found or found == {ABSENT} else {STANDING: PROGRAM if PROGRAM in found else SET}
 
 
 def _beside(by_code: Mapping[str, Finding], code: str, weights: Mapping[str, str]) -> bool:

@@ -215,6 +215,8 @@ class Entry(Strict):
     references: tuple[str, ...] = ()
     """Public documentation or issue threads (`owner/repo#123`, or a documentation page's name and address)."""
     rivals: tuple[Id, ...] = ()
+    generic: bool = False
+    """Whether it says only that a measure got worse from some place on: it yields to a failure that explains that."""
     explains: tuple[Id, ...] = ()
     """Broader entries whose symptom this one causes: words that mean them speak for it too, once a finding does."""
     body: dict[Lang, dict[str, str]] = Field(default_factory=dict)

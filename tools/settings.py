@@ -215,8 +215,8 @@ class Settings:
         return default if derived is None else derived
 
     def sources(self, *variables: str) -> tuple[Evidence, ...]:
-        """Evidence for those of the variables that are written down."""
-        return tuple(s.evidence() for v in variables if (s := self.values.get(v)))
+        """Evidence for those of the variables, or keys without a canonical name, that are written down."""
+        return tuple(s.evidence() for v in variables if (s := self.values.get(v) or self.others.get(v)))
 
     def __contains__(self, variable: object) -> bool:
         return variable in self.values

@@ -155,6 +155,7 @@ def _like_trained(data: Data) -> Iterator[Criterion]:
 
 ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
     "requests-wait-at-limit": _queue,
+    "rollout-requests-wait": _queue,
     "queue-before-first-token": _first_token,
     "link-counters-grow": _links,
     "checkpoint-smaller": _whole,

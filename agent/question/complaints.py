@@ -39,7 +39,7 @@ class Complaint:
     compared: bool = False
     """Whether it is a number then against a number now: so people speak of scores, whatever their names."""
     between: bool = False
-    """Whether one model, run or version is held against another."""
+    """Whether one model, run or version is held against another, or what is set against its absence."""
 
 
 _ODD = bounded(
@@ -161,6 +161,28 @@ _BETWEEN = bounded(
     re.IGNORECASE,
 )
 """One model, run or version held against another."""
+_UNCHANGED = (
+    r"(?:\b(?:not|never)|n'?t)(?: \w+)? (?:change|move|drop|budge)d?\b|\b(?:no change|unchanged|the same|identical)\b"
+)
+_WITHOUT = bounded(
+    r"\b(?:as (?:if|though)) (?:\w+ ){1,3}(?:(?:were|was|is|are|had|did|has)(?: not|n'?t| never)\b|never\b)"
+    r"|\b(?:as (?:if|though)|like) (?:\w+ ){1,3}(?:were|was|is|are|had been)(?: \w+)? (?:off|disabled|ignored|unset)\b"
+    r"|\b(?:same|identical|equal|no different|no difference|unchanged|no better|as (?:much|high|slow|low|large|long))\b"
+    r".{0,30}\b(?:without|(?:when|if|while) (?:it is |it'?s )?(?:off|disabled|not set))\b"
+    r"|\b(?:with or without|on or off)\b.{0,40}\b(?:same|alike|identical|no difference)\b"
+    r"|\b(?:ha(?:s|d|ve)|mak(?:es?|ing)|made|shows?|seems? to have) (?:absolutely )?(?:no|zero|hardly any)"
+    r" (?:\w+ )?(?:effect|difference|impact)\b"
+    r"|(?:\bnot|n'?t) (?:seem to |really |actually )?(?:tak(?:e|ing) (?:any )?effect|kick(?:ing)? in|have any effect"
+    r"|do(?:ing)? anything|make any difference|help(?:ing)? at all)\b"
+    rf"|\b(?:turn(?:ed|ing)? on|enabl(?:ed|ing)|switch(?:ed|ing)? on|add(?:ed|ing))\b.{{0,60}}(?:{_UNCHANGED})"
+    rf"|(?:{_UNCHANGED}).{{0,40}}\b(?:turning on|enabling|switching on|adding|with it on)\b"
+    r"|(?:跟|和|与|同|像)(?:没有?|未|不)\S{0,8}?(?:一样|似的|一个样|差不多|没区别|没差别|无异)|形同虚设"
+    r"|(?:没有?|不|未)(?:真正?|能|见|曾)?(?:生效|起作用|起效|见效)|(?:没有?|毫无|看不出)(?:任何|什么|啥)?(?:作用|区别|差别)"
+    r"|(?:打开|开启|启用|加上|加了|开了|设了|配了).{0,24}(?:没变|没有变化|没什么变化|不变|没降|没下降|没有下降|没减|没少|没快)"
+    r"|开(?:不开|没开|和不开|与不开|跟不开)\S{0,6}(?:一样|一个样|没区别|没差别)",
+    re.IGNORECASE,
+)
+"""What is set and shows nothing of it: no measure of the run alone can deny that, only one without the setting."""
 _BACK = bounded(
     r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|中间|最后|偶尔)", re.IGNORECASE
 )
@@ -199,7 +221,7 @@ def _told(parts: Sequence[str]) -> Iterator[Complaint]:
 def _odd(own: str) -> Iterator[Complaint]:
     """The complaints that are told by odd words, by numbers held against each other, or as a change."""
     for sentence in sentences(own)[:MOST]:
-        between = _BETWEEN.search(sentence) is not None
+        between = _BETWEEN.search(sentence) is not None or _WITHOUT.search(sentence) is not None
         if between or (_COMPARED.search(sentence) and not last_named(sentence)):
             yield Complaint(sentence, _words(sentence), _metrics(sentence), compared=True, between=between)
         before: tuple[str, ...] = ()

@@ -19,9 +19,9 @@ from ...tools.patterns import bounded
 from ...tools.relate.line import CLOCK
 from ...tools.relate.relate import Related
 from ...tools.relate.siblings import taken_from
-from ..ranking import ABSENT, standing
 from .held import Asked, Held
 from .parts import ASKS, of_group
+from .standing import ABSENT, standing
 
 CHECK = "signs of the runbook"
 OF_ONE_RUN = bounded(r"rank|node|host|gpu|card|worker|proc|device|shard|stage|eval|before|after|base", re.IGNORECASE)

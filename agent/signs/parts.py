@@ -17,8 +17,8 @@ from ...tools.relate.kinds.names import about, back
 from ...tools.relate.line import plain
 from ...tools.relate.moves import Move, described
 from ...tools.tables.usual import usual
-from ..ranking import SET, kind_of
 from .held import Asked, Held, Span, anything, grade
+from .standing import SET, kind_of
 
 NEAR = FAR = 0.05
 """Share within which two numbers are the same, and from which on a measure has moved."""

@@ -7,7 +7,7 @@ from triage.agent.ranking import Hypothesis
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import Runbook
 from triage.knowledge.search import Hit
-from triage.tools.findings import Finding, Severity
+from triage.tools.findings import Evidence, Finding, Severity
 
 
 def text(s):
@@ -280,3 +280,50 @@ def test_what_befalls_any_job_is_no_matter_of_the_kind_of_training():
     d = diagnose(book, (), [finding("killed")], (), looked=True, stage="dpo")
     odds = {h.entry.id: h.probability for h in d.hypotheses}
     assert odds["any"] > 4 * odds["sft"]
+
+
+FELL = entry("got-worse", {"score-fell": "decisive", "score-low": "moderate"}, generic=True)
+SHRUNK = entry("thoughts-gone", {"shrank": "strong", "format-up": "moderate", "shape-up": "moderate"}, stages=["rl"])
+QUOTA = entry("quota", {"shrank": "strong"}, stages=["ops"])
+WORSE = Runbook({e.id: e for e in (FELL, SHRUNK)})
+
+
+def moved(code, severity, *steps, **data):
+    return Finding(code, Severity(severity), code, evidence=tuple(Evidence("m.csv", s, s) for s in steps), data=data)
+
+
+FALL = moved("score-fell", "S2", 400, at=400.0, before=0.6, after=0.2)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [moved("shrank", "S2", 100, 900)],
+        [moved("shrank", "S2", 400, before=200.0)],
+        [moved("format-up", "S2", 50, 900), moved("shape-up", "S2", 60, 900)],
+    ],
+)
+def test_what_only_says_that_it_got_worse_yields_to_what_began_before(found):
+    top = diagnose(WORSE, [], [FALL, *found], (), looked=True).top
+    assert top.entry.id == "thoughts-gone"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [],
+        [moved("shrank", "S3", 100, 900)],  # a note
+        [moved("shrank", "S2", 600, 900)],  # began after the fall
+        [moved("shrank", "S2", 100)],  # no change between two places
+        [moved("format-up", "S2", 50, 900)],  # one moderate finding
+        [moved("shrank", "S2", 100, 900, standing="set")],  # what is set
+    ],
+)
+def test_what_says_that_it_got_worse_stays_first_beside_what_is_weak_or_later(found):
+    top = diagnose(WORSE, [], [FALL, *found], (), looked=True).top
+    assert top.entry.id == "got-worse"
+
+
+def test_what_befalls_a_job_explains_no_fall_of_a_score():
+    book = Runbook({e.id: e for e in (FELL, QUOTA)})
+    assert diagnose(book, [], [FALL, moved("shrank", "S2", 100, 900)], (), looked=True).top.entry.id == "got-worse"

@@ -144,6 +144,8 @@ def test_a_complaint_that_no_table_knows_and_nobody_measured_is_not_denied(tmp_p
         "grad_norm 老是 1.0，不正常吗",
         "这次训练有没有问题，能不能用",
         "I want to raise the lr from 1e-4 to 2e-4, ok?",
+        "we turned on bf16 last week, is it healthy?",
+        "开了重计算，这次训练正常吗？",
     ],
 )
 def test_worry_about_what_is_measured_and_fine_leaves_a_run_healthy(tmp_path, question):
@@ -203,6 +205,10 @@ def test_settings_alone_are_no_diagnosis_where_the_log_could_not_be_read(tmp_pat
         "the adapter has no effect at all",
         "合并后的模型 41.3 分，基座也是 41.3 分",
         "needle is perfect up to 8k and about a third at 64k",
+        "checkpointing of activations is on, grad_norm and lr are the same as without it",
+        "we turned on packing and the loss is as if it had never been set",
+        "重计算打开之后 loss 没变化，开不开一个样",
+        "新加的正则好像没生效",
     ],
 )
 def test_one_side_held_against_another_is_not_denied_by_a_sound_curve(tmp_path, question):

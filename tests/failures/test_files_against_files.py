@@ -135,11 +135,17 @@ def one_node(other: str) -> Files:
     return files | {"n2.log": "node 2 of 4 start\n" + trace('/app/data.py", line 31, in open_bin', error=error)}
 
 
-def dumped(stage: int) -> Files:
+def dumped(stage: int, block: str = "zero_optimization", named: str = "", **more: str) -> Files:
+    begun = f"cmd = python -u t.py --deepspeed --deepspeed_config conf/{named}\n" if named else ""
     return {
-        "ds.json": '{"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}}',
-        "out.log": f"[INFO] [config.py:1004:print]   zero_optimization_stage ...... {stage}\n" + said(training(40)),
+        "ds.json": f'{{"{block}": {{"stage": 3}}, "bf16": {{"enabled": true}}}}',
+        "out.log": f"{begun}[INFO] [config.py:1004:print]   zero_optimization_stage ...... {stage}\n"
+        + said(training(40)),
+        **more,
     }
+
+
+OFF = {"plain.json": '{"train_batch_size": 8, "bf16": {"enabled": true}}'}
 
 
 def fragmented(idle: float) -> Files:
@@ -211,6 +217,8 @@ SHOWN = [
     ("vllm-device-conflict", "devices-overlap", shared("6,7", 8)),
     ("engine-sleep-failure", "engine-used-asleep", engine(False)),
     ("deepspeed-zero-misconfig", "zero-not-as-dumped", dumped(0)),
+    ("deepspeed-zero-misconfig", "deepspeed-key-misspelt", dumped(0, "zero_optimisation")),
+    ("deepspeed-zero-misconfig", "zero-not-as-dumped", dumped(0, "zero_optimizations", "ds.json", **OFF)),
     ("memory-leak", "memory-fragmented", fragmented(46.3)),
     ("grad-clip-saturation", "metric-changed", clipped(0.003)),
     ("gbs-miscalculation", "batch-contradicts-log", counted(256)),
@@ -242,6 +250,8 @@ SILENT = [
     ("devices-overlap", shared("6,7", 6)),
     ("engine-used-asleep", engine(True)),
     ("zero-not-as-dumped", dumped(3)),
+    ("zero-not-as-dumped", dumped(0, named="plain.json", **OFF)),  # a start that was not asked to shard
+    ("deepspeed-key-misspelt", dumped(0, named="plain.json", **OFF)),
     ("memory-fragmented", fragmented(4.2)),
     ("sign-above-grad-clip-rate-0-05-and-rises-grad-clip-rate", clipped(0.0)),
     ("batch-contradicts-log", counted(512)),

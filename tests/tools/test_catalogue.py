@@ -35,6 +35,7 @@ from triage.tools.findings import declare
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.operation.collectives import check_collectives
+from triage.tools.operation.containers import check_containers
 from triage.tools.operation.engines import check_engines
 from triage.tools.operation.fields import check_fields
 from triage.tools.operation.handed import check_handed
@@ -82,6 +83,7 @@ TOOLS = {
     "data.between.corpora": lambda p: [check_corpora(discover(p))],
     "operation.engines": lambda p: [check_engines(discover(p))],
     "operation.machines": lambda p: [check_machines(discover(p), Settings())],
+    "operation.containers": lambda p: [check_containers(discover(p))],
     "operation.launches": lambda p: [check_launches(discover(p))],
     "operation.sampling": lambda p: [check_sampling(discover(p))],
     "data.between.results": lambda p: [check_results(discover(p))],

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,6 +21,8 @@ from ..findings import STANDING, Check, Evidence, Finding, Report, Severity, Tri
 from ..patterns import bounded
 from ..reading import head
 from ..run import Artifact, Run
+from .keys import normal
+from .spelled import near
 
 CHECK, PARTS = "copies of a model's files", "parts and results of an evaluation"
 DUMP = "the configuration that a log prints against its file"
@@ -44,7 +47,10 @@ PART = bounded(
     r"(?i)(?:^|[^a-z])(?:result|output|pred|prediction|out|part|gen)s?[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$"
 )
 STAGE = bounded(r"\bzero_optimization_stage\b[\s.:=]{1,80}(\d)\b")
-SMALL, DUMPED = 1 << 18, 1 << 20
+ZERO = "zero_optimization"
+JSONS = bounded(r"[\w./-]{1,200}\.json\b")
+SMALL, DUMPED, NAMED = 1 << 18, 1 << 20, 1 << 14
+"""Bytes of a configuration, of a log that is searched for the printed one, and of its beginning, which names files."""
 OF_RESULTS = bounded(r"(?i)final|eval|results?|test|merged")
 METRICS = bounded(r"(?i)(?:^|[^a-z])(?:metrics?|scores?|results?)\.json$")
 MERGED = bounded(r"(?i)merged?|combined|all_results|predictions?")
@@ -162,29 +168,60 @@ def _stops(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
                 return
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a DeepSpeed file asks of ZeRO."""
+
+    file: str
+    block: str
+    """The key of the block as it is spelled."""
+    stage: int
+
+    @property
+    def slip(self) -> bool:
+        return self.block != ZERO
+
+
+def _zero(artifact: Artifact) -> _Asked | None:
+    value = load_json(artifact.path) if artifact.path.stat().st_size < SMALL else None
+    for key, block in value.items() if isinstance(value, Mapping) else ():
+        meant = key == ZERO or (ZERO not in value and near(normal(str(key)), ZERO))
+        if meant and isinstance(block, Mapping) and isinstance(block.get("stage"), int):
+            return _Asked(artifact.name, str(key), block["stage"])
+    return None
+
+
 def _dumped(run: Run, small: list[Artifact]) -> Iterator[Finding]:
-    """The stage that DeepSpeed prints as its own, where the file of the run sets another: the file was not read."""
-    stages = {
-        a.name: zero["stage"] for a in small
-        if a.path.stat().st_size < SMALL and isinstance(value := load_json(a.path), Mapping)
-        and isinstance(zero := value.get("zero_optimization"), Mapping) and isinstance(zero.get("stage"), int)
-    }  # fmt: skip
-    if len(set(stages.values())) != 1:
-        return
-    name, stage = next(iter(stages.items()))
+    """The stage that DeepSpeed prints as its own, where the file of the run sets another: what it sets was not read.
+
+    A log that names one of the run's JSON files is held against that one, any other against the one stage that all set.
+    """
+    asked = [one for a in small if (one := _zero(a)) is not None]
+    names = {PurePosixPath(a.name).name for a in small}
     for artifact in run.of("log"):
-        for number, line in enumerate(head(artifact.path, DUMPED).decode("utf-8", "replace").splitlines(), 1):
-            if (match := STAGE.search(line[:400])) and int(match[1]) != stage:
-                yield Finding(
-                    "zero-not-as-dumped", Severity.S1,
-                    f"{name} sets ZeRO stage {stage}, and {artifact.name}:{number} prints stage {match[1]} as the one "
-                    "in force: the file is not the one that was read.",
-                    f"{name} 设置 ZeRO stage {stage}，而 {artifact.name}:{number} 打印的生效值是 {match[1]}："
-                    "实际读到的不是这个文件。",
-                    (Evidence(artifact.name, number, text=line.strip()[:200]), Evidence(name)),
-                    {"set": stage, "used": int(match[1])},
-                )  # fmt: skip
+        text = head(artifact.path, DUMPED).decode("utf-8", "replace")
+        given = names & {PurePosixPath(word).name for word in JSONS.findall(text[:NAMED])}
+        mine = [one for one in asked if not given or PurePosixPath(one.file).name in given]
+        if len({one.stage for one in mine}) != 1:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if (match := STAGE.search(line[:400])) and int(match[1]) != mine[0].stage:
+                yield _not_in_force(mine[0], artifact.name, number, line, int(match[1]))
                 return
+
+
+def _not_in_force(one: _Asked, log: str, number: int, line: str, used: int) -> Finding:
+    why, why_zh = "the file is not the one that was read", "实际读到的不是这个文件"
+    if one.slip:
+        why = f"the block is spelled {one.block}, and DeepSpeed reads {ZERO}, so all of it was passed over"
+        why_zh = f"配置段写成了 {one.block}，DeepSpeed 读取的键是 {ZERO}（拼写错误），整段未被读取"
+    return Finding(
+        "zero-not-as-dumped", Severity.S1,
+        f"{one.file} sets ZeRO stage {one.stage}, and {log}:{number} prints stage {used} as the one in force: {why}.",
+        f"{one.file} 设置 ZeRO stage {one.stage}，而 {log}:{number} 打印的生效值是 {used}：{why_zh}。",
+        (Evidence(log, number, text=line.strip()[:200]), Evidence(one.file)),
+        {"set": one.stage, "used": used},
+    )  # fmt: skip
 
 
 def _parts(run: Run) -> Iterator[Finding]:

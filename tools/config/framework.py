@@ -77,6 +77,8 @@ class Framework:
     program: Program = UNNAMED
     keys: Mapping[str, str] = field(default_factory=dict)
     """Canonical variable -> its keys for it, best first, separated by spaces; a dot separates levels."""
+    also: str = ""
+    """Other keys that it reads, separated by spaces: what is spelled nearly like one of all these is a slip."""
     defaults: Mapping[str, float] = field(default_factory=dict)
     """Variable -> value in force when no file sets it."""
     train_batch: Literal["", "samples", "prompts", "either"] = ""

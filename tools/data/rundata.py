@@ -16,6 +16,7 @@ from typing import Any
 from ..findings import Check, Finding, Report, Severity, TriageError
 from ..metrics import splits
 from ..packed import PACKINGS
+from ..patterns import bounded
 from ..run import Artifact, Run
 from .answering import answer_the_same
 from .check import check, check_order
@@ -45,6 +46,13 @@ EXCERPT = re.compile(
 )  # fmt: skip
 """Names of what somebody cut out or wrote to look at or to calibrate with, on which nobody trains: how much of it
 repeats says nothing of the data."""
+PREDICTED = bounded(
+    r"(?i)^(?:pred(?:iction|icted)?s?|(?:model|raw|llm)_(?:output|answer|response|prediction)s?|hyp(?:othes[ie]s)?"
+    r"|预测|模型输出|模型回答)$"
+)
+ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
+REFERENCE = bounded(r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|标准答案|参考答案)$")
+"""Fields of what a model answered, and of what that is held against: rows with both are an evaluation's."""
 FEW = 50
 """Records below which it is no data of a training. Ours."""
 
@@ -63,6 +71,8 @@ class Sampled:
     shape: Shape
     seen: int
     size: int
+    answered: bool = False
+    """Whether its records are what a model answered in an evaluation."""
 
     @property
     def is_eval(self) -> bool:
@@ -126,7 +136,7 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
         out.append(
             ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
         )
-    if whole := [s for s in train if not EXCERPT.search(s.artifact.name)]:
+    if whole := [s for s in train if not s.answered and not EXCERPT.search(s.artifact.name)]:
         out.append(("dedup", whole, lambda: _of_few(dedup(_parts(whole), engine=engine)[0])))
     if pairs:
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
@@ -174,7 +184,7 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
             )
             continue
         left -= seen
-        out.append(Sampled(artifact, parts, shape_of(first), seen, size))
+        out.append(Sampled(artifact, parts, shape_of(first), seen, size, _is_answered(first)))
     return out, tuple(failed)
 
 
@@ -206,6 +216,14 @@ def _is_request(record: Any) -> bool:
     """Whether a record says how a server is to sample: what was sent to it is no data of a training."""
     inner = [record, *record.values()] if isinstance(record, Mapping) else []
     return any(isinstance(one, Mapping) and len(SAMPLED.intersection(one)) > 1 for one in inner)
+
+
+def _is_answered(record: Any) -> bool:
+    """Whether a record holds a prediction, or an answer beside what it is held against: how much of that repeats says
+    nothing of what is trained on."""
+    names = [k for k in record if isinstance(k, str)] if isinstance(record, Mapping) else []
+    held = any(REFERENCE.search(k) for k in names)
+    return any(PREDICTED.search(k) or (held and ANSWER.search(k)) for k in names)
 
 
 def _note(samples: Sequence[Sampled]) -> str:

@@ -16,7 +16,7 @@ from ..reading import Chunk, Line, iter_lines, lines_of
 from ..run import Run
 
 FILES, BYTES, LINES, MOST, REPEATS = 40, 8 << 20, 60_000, 400, 200
-OF = bounded(r"(?<![\d.:/-])(\d{1,9})\s?(?:of|out of|/|（?共)\s?(\d{1,9})(?![\d.:/-])")
+OF = bounded(r"(?<![\d.:/-])(\d{1,9})\s?(?:of|out of|/|（?共)\s?(\d{1,9})(?![\d.:/-]|[ T]\d{1,2}:\d{2})")
 THERE = bounded(
     r"\b(?:found|loaded|restored|matched|present|available|kept|used|verified|signed|received|read|resumed|valid)\b"
     r"|找到|加载|恢复|匹配|命中|有效|存在",

@@ -63,8 +63,13 @@ LEAST_SAVED, SMALLER = 4, 0.8
 """Checkpoints of which one may be told from the others, and share of their size below which it is."""
 AT_QUOTA = 0.985
 SIZE = re.compile(r"^(\d+(?:\.\d+)?)\s?([KMGTPE])?i?[Bb]?\*?$")
+SHARED = bounded(r"/(?:dev|run)/shm(?![\w.-])|(?:^|\s)shm(?:\s|$)|(?:^|\s)shmfs(?:\s|$)")
+"""What makes a row of `df` that of the shared memory: where it is mounted, or what it is called in a container."""
+SEALED = bounded(r"/dev/loop\d|squashfs|iso9660|(?:^|[\s/])snap/|/dev/sr\d")
+"""What is full by nature: images that nobody writes to."""
+PERCENT = bounded(r"(?i)^(?:use|used|iuse)[_ ]?(?:%|percent|pct)$|^(?:已用%|使用率|占用率|已用百分比)$")
 USED = bounded(r"^(?:used|usage|blocks|kbytes|space|已用)$")
-MOST = bounded(r"^(?:quota|limit|hard|soft|size|hard_limit|capacity|配额|上限)$")
+MOST = bounded(r"^(?:quota|limit|hard|soft|size|hard_limit|capacity|1k_blocks|配额|上限|容量|大小)$")
 
 
 class Job(NamedTuple):
@@ -257,10 +262,12 @@ def _far(grown: np.ndarray) -> list[int]:
 
 
 def stored(tables: Sequence[Table]) -> Iterator[Finding]:
-    """A checkpoint that is far smaller than the others, and a quota that is at its limit."""
+    """A checkpoint that is far smaller than the others, a quota that is at its limit, shared memory that is full."""
     small = next((f for t in tables for f in _smaller(t)), None)
-    full = next((f for t in tables for f in _reached(t)), None)
-    yield from (f for f in (small, full) if f is not None)
+    full: dict[str, Finding] = {}
+    for found in (f for t in tables for f in _reached(t)):
+        full.setdefault(found.code, found)
+    yield from (f for f in (small, *full.values()) if f is not None)
 
 
 def _smaller(table: Table) -> Iterator[Finding]:
@@ -323,22 +330,52 @@ def _bytes(text: str) -> float:
 
 
 def _reached(table: Table) -> Iterator[Finding]:
-    """A row whose use is at its quota."""
-    used, most = _column(table, USED), _column(table, MOST)
+    """The first row whose use is at its quota, and the first such one that is shared memory and no disk."""
+    used, most, share = (_column(table, p) for p in (USED, MOST, PERCENT))
+    told = set[str]()
     for i in range(min(len(table), 1000)):
-        pair = [_amount(c, i) for c in (used, most) if c is not None]
-        over = len(pair) == 2 and pair[1] > 0 and pair[0] >= AT_QUOTA * pair[1]
+        said = " ".join(str(c.values[i]) for c in table.columns[:8])
+        if SEALED.search(said) or not _is_full(used, most, share, i):
+            continue
+        code = "shm-full" if SHARED.search(said) else "quota-reached"
+        if code not in told:
+            told.add(code)
+            yield _full(code, table, i, said, used, most)
+
+
+def _is_full(used: Column | None, most: Column | None, share: Column | None, i: int) -> bool:
+    pair = [_amount(c, i) for c in (used, most) if c is not None]
+    if len(pair) == 2:
         marked = used is not None and str(used.values[i]).endswith("*")
-        if over or (marked and len(pair) == 2):
-            said = " ".join(str(c.values[i]) for c in table.columns[:6])
-            yield Finding(
-                "quota-reached", Severity.S1,
-                f"{table.file}: what is used ({used.values[i]}) is at its limit ({most.values[i]}).",  # type: ignore[union-attr]
-                f"{table.file}：已用量（{used.values[i]}）到达上限（{most.values[i]}）。",  # type: ignore[union-attr]
-                (Evidence(table.file, int(table.lines[i]) or None, text=said[:200]),),
-                {"used": pair[0], "limit": pair[1]},
-            )  # fmt: skip
-            return
+        return marked or (pair[1] > 0 and pair[0] >= AT_QUOTA * pair[1])
+    return share is not None and _percent(share, i) >= 100 * AT_QUOTA
+
+
+def _percent(column: Column, i: int) -> float:
+    value = column.values[i]
+    if column.values.dtype.kind == "f":
+        return float(value)
+    digits = str(value).strip().removesuffix("%")
+    return float(digits) if digits.replace(".", "", 1).isdigit() else float("nan")
+
+
+def _full(code: str, table: Table, i: int, said: str, used: Column | None, most: Column | None) -> Finding:
+    place = Evidence(table.file, int(table.lines[i]) or None, text=said[:200])
+    of = [c.values[i] for c in (used, most) if c is not None]
+    data = {name: _amount(c, i) for name, c in (("used", used), ("limit", most)) if c is not None}
+    if code == "shm-full":
+        return Finding(
+            code, Severity.S1,
+            f"{table.file}: the shared memory is full ({said[:100]}): it is a file system of its own in memory, and no "
+            "disk.",
+            f"{table.file}：共享内存已满（{said[:100]}）：它是内存里单独的文件系统，不是磁盘。",
+            (place,), data,
+        )  # fmt: skip
+    what = " of ".join(map(str, of)) or said[:100]
+    return Finding(
+        code, Severity.S1, f"{table.file}: what is used is at its limit ({what}).",
+        f"{table.file}：已用量到达上限（{' / '.join(map(str, of)) or said[:100]}）。", (place,), data,
+    )  # fmt: skip
 
 
 def _amount(column: Column, i: int) -> float:

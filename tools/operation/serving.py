@@ -19,6 +19,7 @@ from ..patterns import bounded
 from ..relate.line import Line, means, plain
 from ..settings import Settings
 from ..tables.table import Column, Table
+from .rollouts import of_training
 
 PARTS = {
     "running": bounded(r"(?:requests?_running|running_req(?:uest)?s?|num_running|batch_current_size"
@@ -87,6 +88,7 @@ def served(
     """What the numbers of a server say."""
     servers = _servers(tables, lines)
     found = [f for f in (_queued(s, settings, events, servers) for s in servers) if f][:1]
+    found = [of_training(f, lines, settings) for f in found]
     found += [f for f in (_full(s) for s in servers) if f][:1]
     return [*found, *_longer(tables)]
 

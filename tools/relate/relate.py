@@ -134,6 +134,7 @@ CODES = declare(
     ("training-above-card", ARITHMETIC, "weights, gradients, optimizer and activations need more than the card has"),
     ("window-above-positions", ARITHMETIC, "sequences are longer than the positions that the model was built for"),
     ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
+    ("rollout-requests-wait", SERVING, "the same in the engine that samples for a reinforcement learning"),
     ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
     ("answers-run-to-context", SERVING, "a server goes on writing answers until the context is full, again and again"),
     (
@@ -160,6 +161,7 @@ CODES = declare(
     ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
     ("resumed-without-state", JOBS, "a job went on from weights alone, without the optimizer's state"),
     ("checkpoint-smaller", JOBS, "a list of checkpoints has one that is far smaller than the others"),
+    ("shm-full", JOBS, "a list of file systems has the shared memory full"),
     ("quota-reached", JOBS, "a list of quotas or disks has one that is at its limit"),
     ("said-differently", STATEMENTS, "two places of the run say different numbers for one quantity"),
     ("rate-not-as-set", PROGRAM, "the program writes out another learning rate than the one that is set"),

@@ -37,6 +37,11 @@ CONFIG = '{"model_type": "qwen3", "hidden_size": 64, '
 REQUEST = '{"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": true, '
 
 FIRES = [
+    ("deepspeed-key-misspelt", "S1", '{"train_batch_size": 64, "bf16": {"enabled": true}, "zero_optimizaton": {"stage": 2}}', "ds.json"),
+    ("deepspeed-key-misspelt", "S1", '{"zero_optimization": {"stage": 3, "offload_parameter": {"device": "none"}, "offload_params": {"device": "cpu"}}}', "ds.json"),
+    ("key-misspelt", "S2", HF + "learning_rates: 1.0e-5\nbf16: true\n", "sft.yaml"),
+    ("key-misspelt", "S2", "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nmixed_precison: bf16\nnum_processes: 8\n", "acc.yaml"),
+    ("key-misspelt", "S2", "model: m\nmax_num_seqs: 64\ngpu_memory_utilisation: 0.5\n", "serve.yaml"),
     ("grad-clip-off", "S3", "optimizer:\n  _component_: x\n  lr: 1.0e-5\nclip_grad_norm: null\n", "a.yaml"),
     ("precision-conflict", "S1", '{"bf16": {"enabled": true}, "fp16": {"enabled": true}, "zero_optimization": {"stage": 1}}', "ds.json"),
     ("global-batch-mismatch", "S1", '{"train_batch_size": 10, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}', "ds.json"),
@@ -60,6 +65,10 @@ FIRES = [
 ]  # fmt: skip
 
 QUIET = [
+    ('{"zero_optimization": {"stage": 3, "overlap_comm": true, "stage3_gather_16bit_weights_on_model_save": true}, "fp16": {"enabled": false, "loss_scale_window": 1000}}', "ds.json"),
+    ('{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}, "zero_optimisation": {"note": "old"}}', "ds.json"),
+    (HF + "adam_beta1: 0.9\nlearning_rate: 1.0e-5\nmin_new_tokens: 4\nsave_strategy: steps\neval_accumulation_steps: 2\ndatasets: [a]\n", "sft.yaml"),
+    ("model: m\nmax_num_seqs: 64\nmax_logprobs: 5\nenable_prefix_caching: true\nenable_chunked_prefill: true\n", "serve.yaml"),
     ('[algo]\nname = "grpo"\nnum_iterations = 1\n[opt]\nlr = 1e-6\nwarmup_steps = 10\n', "recipe.toml"),
     ("class WordConfig:\n    model_type = 'm'\n    hidden_size: int = 4096\n    num_attention_heads: int = 32\n    num_key_value_heads: int = 32\n"
      "class SightConfig:\n    hidden_size: int = 1152\n    num_heads: int = 16\n", "model_config.py"),

@@ -150,3 +150,20 @@ def test_what_was_sent_to_a_server_is_no_training_data(tmp_path):
     kept = [{"prompt": prompt.format(i), "response": f"{i}"} for i in range(80)]
     assert not check_run_data(make(tmp_path / "sent", {"wire.jsonl": sent})).codes()
     assert "data-schema-mismatch" in check_run_data(make(tmp_path / "kept", {"train.jsonl": kept})).codes()
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (lambda i, t: {"qid": i, "question": f"no. {i}", "gold": ["x"], "model_output": t}, False),
+        (lambda i, t: {"id": i, "source": f"s{i}", "reference": "r", "generation": t}, False),
+        (lambda i, t: {"编号": i, "题目": f"第{i}题", "预测": t}, False),
+        (lambda i, t: {"id": i, "instruction": t, "output": t}, True),
+        (lambda i, t: {"id": i, "text": t}, True),
+    ],
+)
+def test_what_a_model_answered_in_an_evaluation_may_repeat_itself(tmp_path, row, told):
+    said = [prose(random.Random(i), 60) for i in range(30)]
+    rows = [row(i, said[i % 30] + f" {i}") for i in range(120)]
+    codes = check_run_data(make(tmp_path, {"out/merged.jsonl": rows})).codes()
+    assert ("near-duplicates" in codes) == told

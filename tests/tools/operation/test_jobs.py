@@ -102,6 +102,30 @@ def test_a_quota_that_is_reached_is_told_and_one_with_room_is_not(tmp_path):
     assert list(stored(tables(tmp_path / "r.csv", "filesystem,used,quota\n/s,1.1T,2T\n"))) == []
 
 
+DF = """Filesystem      Size  Used Avail Use% Mounted on
+overlay         900G  310G  590G  35% /
+{shm}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (DF.format(shm="tmpfs           8.0G  8.0G     0 100% /dev/shm"), ["shm-full"]),
+        (DF.format(shm="shm              64M   64M     0 100% /dev/shm\n/dev/sdb1       2.0T  2.0T     0 100% /ckpt"),
+         ["shm-full", "quota-reached"]),
+        ("文件系统        容量  已用  可用 已用% 挂载点\n/dev/sda1       900G  310G  590G   35% /\n"
+         "tmpfs           16G   16G     0  100% /dev/shm\n", ["shm-full"]),
+        ("Mounted on,Use%\n/,40%\n/run/shm,100%\n", ["shm-full"]),
+        (DF.format(shm="shm              64M     0   64M   0% /dev/shm"), []),
+        (DF.format(shm="/dev/loop3       64M   64M     0 100% /snap/core20/1405"), []),  # an image, full by nature
+    ],
+)  # fmt: skip
+def test_a_full_mount_of_shared_memory_is_no_disk(tmp_path, text, found):
+    name = "df.csv" if "," in text else "df.txt"
+    assert [f.code for f in stored(tables(tmp_path / name, text))] == found
+
+
 @pytest.mark.parametrize(
     "text", ["resumed at 500: weights only", "restarted without optimizer state", "500 步续跑，只加载权重"]
 )

@@ -103,6 +103,54 @@ def test_lines_of_an_engine_say_the_same():
     assert told(lines=lines, settings=limit)["requests-wait-at-limit"].data["limit"] == 16
 
 
+def timed(file, **columns):
+    n = np.arange(1.0, 31)
+    return [Line(k, k, file, n, v + 0.01 * (n % 3), n.astype(int)) for k, v in columns.items()]
+
+
+QUEUE = [logged("Waiting", np.full(60, 90.0)), logged("Running", np.full(60, 12.0)),
+         logged("GPU KV cache usage", np.full(60, 0.03))]  # fmt: skip
+SAMPLES = Settings({"num_generations": Setting("num_generations", 6, "6", "n", "rl.yaml", 3)})
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "share"),
+    [
+        (timed("t.csv", rollout_s=300.0, actor_update_s=60.0, step_s=380.0), SAMPLES, "79%"),
+        (timed("t.csv", gen_time=90.0, train_time=30.0, reward=0.4, kl=0.01), Settings(), "75%"),
+        (
+            [*timed("now.csv", 生成耗时=200.0, 更新耗时=50.0), *timed("old.csv", 生成耗时=40.0, 更新耗时=50.0)],
+            SAMPLES,
+            "80%",
+        ),
+        (timed("m.csv", reward=0.4, entropy=0.5), SAMPLES, ""),
+    ],
+)
+def test_the_queue_of_an_engine_that_samples_for_a_training_is_a_slow_rollout(lines, settings, share):
+    found = told(lines=[*QUEUE, *lines], settings=settings)
+    assert "requests-wait-at-limit" not in found
+    assert share in found["rollout-requests-wait"].message
+    assert found["rollout-requests-wait"].severity == "S1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ([], SAMPLES),  # one kind of evidence
+        (timed("t.csv", gen_time=90.0, train_time=30.0), Settings()),
+        (timed("m.csv", reward=0.4, loss=2.0), Settings()),
+        (timed("m.csv", latency_s=3.0, total_s=5.0), Settings()),
+    ],
+)
+def test_without_several_kinds_of_evidence_a_queue_is_that_of_a_server(lines, settings):
+    assert "rollout-requests-wait" not in told(lines=[*QUEUE, *lines], settings=settings)
+
+
+def test_where_the_update_takes_most_of_a_step_a_queue_of_the_rollout_is_no_serious_finding():
+    lines = timed("t.csv", rollout_s=30.0, update_s=300.0, step_s=340.0)
+    assert told(lines=[*QUEUE, *lines], settings=SAMPLES)["rollout-requests-wait"].severity == "S2"
+
+
 def test_a_short_burst_is_no_queue():
     lines = [logged("Pending", [0.0] * 50 + [30.0] * 5 + [0.0] * 5), logged("GPU KV cache usage", np.full(60, 0.1))]
     assert told(lines=lines) == {}

@@ -11,11 +11,9 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,6 +21,8 @@ from ...findings import Check, Evidence, Finding, Report, Severity, declare
 from ...patterns import bounded
 from ...reading import head
 from ...run import Artifact, Run
+from .rows import Rows
+from .scored import read_otherwise, results, scored_nothing
 
 ROWS, CLOSED, INDEXED = "rows of an evaluation, file against file", "answers against the catalogue", "items of an index"
 CODES = declare(
@@ -30,14 +30,10 @@ CODES = declare(
     ("merged-rows-missing", ROWS, "a share of what was asked is gone from the merged answers"),
     ("merged-rows-repeated", ROWS, "a share of the answers stands twice in the merged file"),
     ("scored-nothing", ROWS, "a result is no number because nothing was scored"),
+    ("scorer-reads-other-field", ROWS, "a scorer reads a field that the rows of the answers do not have"),
     ("answers-outside-catalogue", CLOSED, "answers that must come from a catalogue are not in it"),
     ("index-short-of-items", INDEXED, "items of the data have no entry in the index"),
     ("index-path-not-there", INDEXED, "the index that is set is not there, and one of nearly the same name is"),
-)
-IDENTIFIES = bounded(r"(?i)^(?:id|idx|index|uid|qid|key|item|\w{1,20}[_-](?:id|idx|no)|编号|序号|题号|样本)$")
-ANSWERS = bounded(
-    r"(?i)^(?:predict(?:ion|ed)?s?|preds?|responses?|generat(?:ed|ion)\w{0,8}|completions?|model_(?:output|answer)s?"
-    r"|hyp(?:othes[ie]s)?|beams?|预测|模型输出|回答)$"
 )
 GOLD = bounded(r"(?i)^(?:output|gold\w{0,8}|targets?|labels?|references?|answers?|truth|标准答案|参考答案)$")
 ITEM = bounded(r"(?i)^(?:target_)?(?:item|product|goods|video|song|movie)[_-]?id$|^(?:iid|asin|物品id|商品id)$")
@@ -45,9 +41,6 @@ CATALOGUE = bounded(
     r"(?i)(?:^|[/_.-])(?:info|catalog(?:ue)?|items?|index|candidates?|allowed|legal|entit\w+|codes?)(?:[/_.-]|$)"
 )
 SET = bounded(r"(?i)\b\w{0,20}index_?(?:path|file)[\"']?[\s=:]{1,3}[\"']?([\w./-]{1,200}\.json)\b")
-COUNTED = bounded(
-    r"(?i)^(?:n|num|count|total|samples|n_?samples|support)$|^(?:n|num|number)_|_(?:count|total|n|scored|samples)$|数量|样本数"
-)
 TOKEN, LEVELS = bounded(r"^(?:<[^<>]{1,40}>|\[[^\[\]]{1,40}\]|[a-z]_?\d{1,6})$"), 16
 FILES, BYTES = 80, 8 << 20
 """Files that are looked at, and bytes of each from which on it is left alone."""
@@ -61,33 +54,14 @@ COVERED = 0.3
 NEAR = 0.85
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The records of one file."""
-
-    name: str
-    rows: Sequence[Mapping[str, Any]]
-
-    def field(self, shape: Any) -> str | None:
-        return next((k for k in self.rows[0] if isinstance(k, str) and shape.search(k)), None)
-
-    @cached_property
-    def ids(self) -> list[str]:
-        key = self.field(IDENTIFIES)
-        return [str(r.get(key)) for r in self.rows] if key else []
-
-    @cached_property
-    def answered(self) -> str | None:
-        return self.field(ANSWERS)
-
-
 def check_gathered(run: Run) -> Report:
     """Compare the files of an evaluation, and an index with the data that it is for."""
     small = [a for a in run.artifacts if a.path.suffix.lower() in (".json", ".jsonl", ".csv", ".tsv", ".txt")]
     read = [(a, _load(a)) for a in small[:FILES] if _size(a) <= BYTES]
     tables = [Rows(a.name, value) for a, value in read if _is_rows(value)]
+    void = [*scored_nothing([r for a, v in read for r in results(a.name, v)])]
     found = {
-        ROWS: [*_merged(tables), *(f for a, v in read if (f := _nothing(a.name, v)))],
+        ROWS: [*void, *read_otherwise(run, tables, bool(void)), *_merged(tables)],
         CLOSED: [*_closed(tables, [(a.name, v) for a, v in read if CATALOGUE.search(a.name)])],
         INDEXED: [*_indexed(tables, [(a.name, v) for a, v in read if _is_index(v)]), *_set_elsewhere(run)],
     }
@@ -180,22 +154,6 @@ def _gone(merged: Rows, whole: Rows, there: Counter[str], parts: Sequence[Rows])
         "得到的分数只是其余部分的。",
         (Evidence(whole.name, missing[0] + 1, text=whole.ids[missing[0]]), Evidence(merged.name)),
         {"whole": len(whole.ids), "merged": len(there), "missing": len(missing)},
-    )  # fmt: skip
-
-
-def _nothing(name: str, value: Any) -> Finding | None:
-    """A result whose count is 0 and whose score is therefore no number."""
-    if not isinstance(value, dict) or len(value) > LEAST:
-        return None
-    none = next((k for k, v in value.items() if COUNTED.search(k) and v == 0 and not isinstance(v, bool)), None)
-    lost = next((k for k, v in value.items() if isinstance(v, float) and v != v), None)
-    if none is None or lost is None:
-        return None
-    return Finding(
-        "scored-nothing", Severity.S1,
-        f"{name}: {none} is 0 and {lost} is no number: nothing was scored.",
-        f"{name}：{none} 为 0，{lost} 不是数：没有任何样本被计分。",
-        (Evidence(name, metric=none, value=0.0),), {"count": none, "score": lost},
     )  # fmt: skip
 
 

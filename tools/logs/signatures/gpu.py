@@ -87,12 +87,15 @@ ROWS = (
     ),
     Signature(
         "shm-exhausted", S0,
-        r"insufficient shared memory|/dev/shm.{0,60}(No space|full|too small)|No space left on device.{0,80}/dev/shm|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return code = -7\b|Signal 7 \(SIGBUS\)",
+        r"insufficient shared memory|/(dev|run)/shm.{0,80}(No space|ENOSPC|full|too small|空间不足|已满)|No space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}(No space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return code = -7\b|Signal 7 \(SIGBUS\)",
         "shared memory (/dev/shm) is too small", "共享内存（/dev/shm）不足",
         (
             "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
             "OSError: [Errno 28] No space left on device: '/dev/shm/torch_123_456'",
             "Error while creating shared memory segment /dev/shm/nccl-abc (size 9637888)",
+            "RuntimeError: unable to write to file </torch_88_3_1>: No space left on device (28)",
+            "posix_fallocate on shared memory file failed: No space left on device",
+            "错误：写入共享内存失败，空间不足",
             "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7) local_rank: 0 (pid: 37386) of binary: python",
         ),
         ("OSError: [Errno 28] No space left on device: '/data/out'", "Increase /dev/shm if workers crash"),
@@ -103,8 +106,9 @@ ROWS = (
         "the disk or the quota is full", "磁盘或配额已满",
         ("OSError: [Errno 28] No space left on device", "Warning  Evicted  pod/w-0  The node was low on resource: ephemeral-storage.", "OSError: [Errno 122] Disk quota exceeded: 'ckpt/model.pt'",
          "RuntimeError: [enforce fail at inline_container.cc:603] . PytorchStreamWriter failed writing file data/12: file write failed"),
-        ("OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'",),
-        must_not=r"/dev/shm",
+        ("OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'", "RuntimeError: unable to write to file </torch_88_3_1>: No space left on device (28)",
+         "shm_open: No space left on device"),
+        must_not=r"/(dev|run)/shm|[Ss]hared[ _]memory|\bshm(_open)?\b|</?torch_\d|共享内存",
     ),
     Signature(
         "hardware-error", S0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...findings import Check, Finding, Report, declare
 from ...run import Run
+from .attention import attends_otherwise
 from .base import another_base, another_sum
 from .pushed import branch_never_sent, lands_short, named_otherwise
 from .read import texts
@@ -14,8 +15,11 @@ from .small import too_small
 MERGE = "the base and scale of a merge against those of the training"
 SAVED = "the bytes of saved weights against the parameters that were trained"
 ASKED, SYNC = "requests against the adapters that an engine holds", "weights pushed against weights landed"
+ATTENDS = "the attention of training against that of the service"
 CODES = declare(
     "handed",
+    ("attention-differs-when-served", ATTENDS, "the service attends otherwise, and agrees with training up to a place"),
+    ("attention-set-otherwise", ATTENDS, "the service is set to another attention than training, which may be as good"),
     ("merged-into-another-base", MERGE, "an adapter is merged into another base than the one it was trained on"),
     ("base-changed-before-merge", MERGE, "the base's checksum at the merge is not the one that training wrote"),
     ("merge-scaled-otherwise", MERGE, "a merge scales an adapter otherwise than its settings ask"),
@@ -36,6 +40,7 @@ def check_handed(run: Run) -> Report:
         MERGE: [*another_base(some), *another_sum(some), *scaled_otherwise(some)],
         SAVED: [*too_small(some)],
         ASKED: [*unnamed(some)],
+        ATTENDS: [*attends_otherwise(some)],
         SYNC: [*(list(lands_short(some)) or branch_never_sent(some)), *named_otherwise(some)],
     }
     roles = {t.role for t in some}
@@ -43,6 +48,7 @@ def check_handed(run: Run) -> Report:
         MERGE: {"merge", "train"} <= roles,
         SAVED: bool(found[SAVED]),
         ASKED: bool(found[ASKED]),
+        ATTENDS: {"serve", "train"} <= roles,
         SYNC: bool(found[SYNC]),
     }
     checks = tuple(

@@ -38,7 +38,7 @@ SERVES = bounded(
     r"|api_server|--json-model-override"
 )
 SERVED = bounded(
-    r"(?i)(?:^|[^a-z])(?:serv(?:e|ed|er|ing)|deploy(?:ed|ment)?|export(?:ed|s)?|infer(?:ence)?|release[sd]?|prod"
+    r"(?i)(?:^|[^a-z])(?:serv(?:e|ed|er|ing|ice)|svc|deploy(?:ed|ment)?|export(?:ed|s)?|infer(?:ence)?|release[sd]?|prod"
     r"|online|to_?hf|hf_?out|gateway|convert(?:ed)?)(?:$|[^a-z])|部署|线上|推理|导出|上线|服务|转换|发布"
 )
 TRAINED = bounded(

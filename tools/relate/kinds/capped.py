@@ -106,16 +106,16 @@ def _told(c: Capped, tables: Sequence[Table], said: Sequence[Stated], lines: Seq
     worse = False
     if c.score is not None:
         cut, rest = float(np.nanmean(c.score.values[c.at])), float(np.nanmean(c.score.values[~c.at]))
-        worse = cut < 0.7 * rest
+        worse, top = cut < 0.7 * rest, float(np.nanmax(c.score.values))
         en.append(
-            f"{c.score.name} is {cut:.3g} there and {rest:.4g} ({rest:.1%}) in the {n - k} that end by themselves"
+            f"{c.score.name} is {cut:.3g} there and {rest:.4g}{_share(rest, top)} in the {n - k} that end by themselves"
         )
-        zh.append(f"这些行的 {c.score.name} 为 {cut:.3g}，自行结束的 {n - k} 行为 {rest:.4g}（{rest:.1%}）")
+        zh.append(f"这些行的 {c.score.name} 为 {cut:.3g}，自行结束的 {n - k} 行为 {rest:.4g}{_share(rest, top)}")
         data |= {"score_cut": cut, "score_rest": rest}
         if (other := _same_items(c, tables)) is not None:
             name, theirs, of = other
-            en.append(f"on the same {of} items {name} has {theirs:.4g} ({theirs:.1%})")
-            zh.append(f"同样的 {of} 题 {name} 为 {theirs:.4g}（{theirs:.1%}）")
+            en.append(f"on the same {of} items {name} has {theirs:.4g}{_share(theirs, top)}")
+            zh.append(f"同样的 {of} 题 {name} 为 {theirs:.4g}{_share(theirs, top)}")
             data["score_other"] = theirs
     about, along = ["limit", "output"], _along(c)
     if along is not None:
@@ -144,6 +144,11 @@ def _told(c: Capped, tables: Sequence[Table], said: Sequence[Stated], lines: Seq
     code = "answers-lost-at-limit" if grave else "rows-at-limit"
     return Finding(code, Severity.S2 if grave else Severity.S3, "; ".join(en) + ".", "；".join(zh) + "。",
                    tuple(places), data)  # fmt: skip
+
+
+def _share(mean: float, top: float) -> str:
+    """A mean of scores as a percentage, where they are counted in parts of one: not one of points out of ten or 100."""
+    return f" ({mean:.1%})" if top <= 1.0 else ""
 
 
 def _same_items(c: Capped, tables: Sequence[Table]) -> tuple[str, float, int] | None:

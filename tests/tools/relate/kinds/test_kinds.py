@@ -110,6 +110,15 @@ def test_answers_lost_at_a_limit_name_the_line_that_sets_it_and_a_higher_one(fou
     assert any(e.file == "task.yml" and e.line == 2 for e in told.evidence)
 
 
+@pytest.mark.parametrize(("points", "percent"), [(1, True), (10, False), (100, False)])
+def test_a_mean_of_points_is_no_percentage(found, points, percent):
+    rows = [json.dumps({**json.loads(row), "score": points * json.loads(row)["score"]}) for row in answers(420)]
+    told = found({"gen/a.jsonl": rows, "task.yml": "gen:\n  max_gen_toks: 420\n"})["answers-lost-at-limit"]
+    part = told.message.split("in the")[0].split(" there and ")[1]
+    assert ("%" in part) == percent
+    assert ("%" in told.zh.split("自行结束的")[1].split("；")[0]) == percent
+
+
 def test_lengths_that_end_by_themselves_are_at_no_limit(found):
     assert not {"rows-at-limit", "answers-lost-at-limit"} & found({"gen/a.jsonl": answers(100_000)}).keys()
 
@@ -214,6 +223,13 @@ def test_a_line_that_counts_fewer_parts_than_the_whole(found, there, speaks):
     assert ("fewer-than-whole" in told) is speaks
     if speaks:
         assert "state" in about(told["fewer-than-whole"])
+
+
+@pytest.mark.parametrize(
+    "text", ["05/27 08:14:22 [info] restored the weights of step 900", "[3/11 7:02] skipped a record"]
+)
+def test_a_date_before_a_time_counts_nothing(found, text):
+    assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
 
 
 @pytest.mark.parametrize(("draft", "speaks"), [("chat-v8-draft", True), ("chat-v9-draft", False)])

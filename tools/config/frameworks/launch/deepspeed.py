@@ -2,6 +2,30 @@
 
 from ...framework import Framework, IssueForm, Keys
 
+_ZERO = """
+    stage overlap_comm contiguous_gradients reduce_scatter reduce_bucket_size allgather_partitions allgather_bucket_size
+    round_robin_gradients sub_group_size stage3_prefetch_bucket_size stage3_param_persistence_threshold
+    stage3_max_live_parameters stage3_max_reuse_distance stage3_gather_16bit_weights_on_model_save
+    stage3_gather_fp16_weights_on_model_save stage3_module_granularity_threshold ignore_unused_parameters
+    elastic_checkpoint zero_hpz_partition_size zero_quantized_weights zero_quantized_gradients mics_shard_size
+    offload_optimizer.pin_memory offload_optimizer.nvme_path offload_optimizer.buffer_count offload_optimizer.fast_init
+    offload_optimizer.ratio offload_optimizer.pipeline_read offload_optimizer.pipeline_write offload_param.pin_memory
+    offload_param.nvme_path offload_param.buffer_count offload_param.buffer_size offload_param.max_in_cpu
+"""
+_FP16 = "auto_cast loss_scale_window initial_scale_power hysteresis consecutive_hysteresis min_loss_scale"
+_OTHERS = """
+    prescale_gradients gradient_predivide_factor sparse_gradients communication_data_type
+    seq_parallel_communication_data_type
+    zero_allow_untested_optimizer zero_force_ds_cpu_optimizer wall_clock_breakdown memory_breakdown
+    dump_state dataloader_drop_last disable_allgather amp.enabled amp.opt_level flops_profiler comms_logger tensorboard
+    wandb csv_monitor autotuning elasticity activation_checkpointing.partition_activations
+    activation_checkpointing.cpu_checkpointing activation_checkpointing.contiguous_memory_optimization
+    activation_checkpointing.number_checkpoints activation_checkpointing.synchronize_checkpoint_boundary
+    activation_checkpointing.profile aio curriculum_learning data_efficiency progressive_layer_drop
+    compression_training checkpoint data_types hybrid_engine pipeline sparse_attention quantize_training compile
+"""
+"""Keys of DeepSpeed's configuration reference that decide no variable of ours, by block."""
+
 FRAMEWORK = Framework(
     name="deepspeed", role="deepspeed",
     file_keys=Keys((
@@ -24,6 +48,7 @@ FRAMEWORK = Framework(
         offload_params="zero_optimization.offload_param.device zero_optimization.cpu_offload_params",
         log_steps="steps_per_print",
     ),
+    also=" ".join((*(f"zero_optimization.{k}" for k in _ZERO.split()), *(f"fp16.{k}" for k in _FP16.split()), _OTHERS)),
     defaults={"grad_accumulation": 1},
     issue_form=IssueForm("DeepSpeed", "https://github.com/deepspeedai/DeepSpeed/issues", (
         ("Describe the bug", "error findings"), ("To Reproduce", "settings"), ("Expected behavior", ""),
