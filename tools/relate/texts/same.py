@@ -72,8 +72,8 @@ def _judged(
         where = zh = ""
     return Finding(
         "answers-of-the-base", Severity.S2,
-        f"{equal} of {len(pairs)} answers of {of}{where} are those of {clean(base, 60)}, word for word: what answers is "
-        "the base.",
+        f"{equal} of {len(pairs)} answers of {of}{where} are those of {clean(base, 60)}, word for word: what "
+        "answers is the base.",
         f"{zh}{of} 的 {len(pairs)} 条回答有 {equal} 条与 {clean(base, 60)} 逐字相同："
         "回答的其实是底座模型。",
         (*shown(table, rows[:3], base), *beside),
@@ -83,7 +83,7 @@ def _judged(
 
 
 def _matched(one: Table, two: Table) -> tuple[list[tuple[str, str]], list[int]]:
-    """Answers of two tables to the same items: by what tells rows apart, in their order where that is one order."""
+    """Answers of two tables to the same items: by what tells rows apart, in their order where it is one order."""
     keys = [list(zip(*(map(str, c.values.tolist()) for c in t.columns if _tells(c)), strict=True)) for t in (one, two)]
     answers = [texts(column).tolist() if (column := _said(t)) is not None else [] for t in (one, two)]
     if keys[0] == keys[1]:
