@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, worsening
+from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, untold, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -153,6 +153,7 @@ CODES = declare(
     ),
     ("rows-paired-by-place", SCORES, "a reported score is that of answers and right answers in different orders"),
     ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
+    ("nothing-tells-the-end", JOBS, "a log ends like any line, its errors were not kept, and no record moves"),
     ("job-ended-badly", JOBS, "the last job of a scheduler's account ended badly, and none went on after it"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
     ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
@@ -355,13 +356,14 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ],
     ),
     JOBS: (
-        ("tables",),
+        ("tables", "stated"),
         lambda r: [
             *jobs.ran(r.tables),
             *jobs.resumed(r.tables, r.events),
             *jobs.counted(r.tables),
             *jobs.stored(r.tables),
             *jobs.ended(r.tables),
+            *untold.untold(r.stated, r.lines, r.tables),
         ],
     ),
     STATEMENTS: (("claims", "values"), lambda r: disagreement.disagreements(r.settings, r.claims, r.lines, r.made)),

@@ -16,6 +16,7 @@ from .left import Left
 from .norms import shrunk
 from .read import courses
 from .reads import reread
+from .reference import followed
 from .resumed import resumed
 from .rewarmed import rewarmed
 from .scaled import scaled
@@ -44,6 +45,7 @@ CODES = declare(
     ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
     ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
+    ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
     ("loss-stands-above-other", CHECK, "the loss stands still far above that of a run like it"),
     ("loss-stands-with-setting", CHECK, "the loss stands far above that of a run that differs in a few flags"),
     ("norm-held-by-clip", CHECK, "the gradient norm is logged at the clip to the end, and is far above it before"),
@@ -57,7 +59,7 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     told = [
         *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
         *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
-        *stands(run, found),
+        *stands(run, found), *followed(found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))
