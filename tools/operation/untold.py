@@ -36,8 +36,8 @@ def untold(said: Sequence[Stated], lines: Sequence[Line], tables: Sequence[Table
         "nothing-tells-the-end", Severity.S3,
         f"{last.file} ends at {last.where(-1)} with a line like those before it, and what the program writes when it "
         f"fails was not kept ({where.file}:{where.line}): if it stopped there, nothing tells why{en}.",
-        f"{last.file} 停在 {last.where(-1)}，最后一行与之前无异，而程序出错时的输出没有保存（{where.file}:{where.line}）："
-        f"如果停在这里，没有任何记录能说明原因{zh}。",
+        f"{last.file} 停在 {last.where(-1)}，最后一行与之前无异，而程序出错时的输出没有保存"
+        f"（{where.file}:{where.line}）：如果停在这里，没有任何记录能说明原因{zh}。",
         (last.evidence(-1), where.evidence(), *(e for *_, e in steady)),
         {"step": float(last.x[-1]), "asks": [demand("ranks_with_stderr_log", "at-least", 1, "standard error of each "
          "rank, its exit code, dmesg and the job's account", "每个 rank 的标准错误、退出码、dmesg 与作业记录")]},

@@ -69,7 +69,8 @@ def _told(mine: Line, theirs: Line, both: Followed) -> Finding:
     return Finding(
         "loss-follows-other-run", Severity.S3,
         f"Smoothed, the loss of {mine.file} falls from {first:.4g} to {last:.4g} over the later half and lies within "
-        f"{both.apart:.1%} of that of {theirs.file} ({other:.4g} at step {both.end}); a single point is {swing:.2g} off.",
+        f"{both.apart:.1%} of that of {theirs.file} ({other:.4g} at step {both.end}); a single point is "
+        f"{swing:.2g} off.",
         f"平滑之后 {mine.file} 的 loss 在后半程从 {first:.4g} 降到 {last:.4g}，与 {theirs.file} 相差 {both.apart:.1%}"
         f"（第 {both.end} 步为 {other:.4g}）；单点波动为 {swing:.2g}。",
         (mine.evidence(-1), theirs.evidence(int(np.searchsorted(theirs.x, both.end))), mine.evidence(len(mine) // 2)),

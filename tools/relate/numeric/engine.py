@@ -175,8 +175,8 @@ def _told(found: Sequence[Gap], narrow: Stated | None) -> Finding:
     return Finding(
         "engine-gap-explained" if sure else "engine-gap-from-start", Severity.S2,
         f"Engine and trainer give the same tokens log-probabilities that lie apart from the first step on, at one "
-        f"level: {gap.what} is {gap.first:.3g} at first and {gap.last:.3g} at the end{en}. Before any update the weights "
-        "are the same: it is the number format, kernels or sampling, no weights that were not sent.",
+        f"level: {gap.what} is {gap.first:.3g} at first and {gap.last:.3g} at the end{en}. Before any update the "
+        "weights are the same: it is the number format, kernels or sampling, no weights that were not sent.",
         f"引擎与训练端对同样的 token 从第一步起就有稳定的对数概率差：{gap.zh} 开始为 {gap.first:.3g}，末尾为 "
         f"{gap.last:.3g}{zh}。更新之前权重相同：原因在数值格式、算子或采样，而不是权重没有同步。",
         (*places, *((other[2],) if other else ()), *((narrow.evidence(),) if narrow is not None else ())),

@@ -32,10 +32,11 @@ def probe(gaps, lag=0):
 
 
 FLAT = [(0, 0.071), (1, 0.069), (5, 0.073), (20, 0.07), (80, 0.072), (200, 0.07)]
+SAID = [(-0.3 - i % 7 / 10, 0.09 * (-1) ** i) for i in range(40)]
 TOKENS = "".join(
-    json.dumps({"step": 0, "pos": i, "rollout_logprob": (p := -0.3 - i % 7 / 10), "trainer_logprob": p + 0.09 * (-1) ** i})
-    + "\n" for i in range(40)
-)  # fmt: skip
+    json.dumps({"step": 0, "pos": i, "rollout_logprob": p, "trainer_logprob": p + gap}) + "\n"
+    for i, (p, gap) in enumerate(SAID)
+)
 
 
 @pytest.mark.parametrize("files", [{"r.log": log(0.08)}, {"tokens.jsonl": TOKENS}])
