@@ -6,7 +6,7 @@ The causes come ranked from `agent.ranking`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..knowledge.entry import Conflict
@@ -31,8 +31,12 @@ from .signs.standing import is_hazard, is_set
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
-LOST = ("output-thrown-away", "evidence-not-kept")
+LOST = ("output-thrown-away", "evidence-not-kept", "errors-not-kept", "nothing-tells-the-end")
 """What would have told was lost: with sound metrics and a question that they do not answer, that is the answer."""
+NOT_KEPT = 0.5
+"""How likely "it cannot be told" is then, next to all causes that were not excluded. Own judgement."""
+ENDED = ("job-ended-badly",)
+"""What says that the run stopped by itself."""
 LEAST = 0.2
 """Probability below which a hypothesis is no diagnosis."""
 CLOSE = 2.5
@@ -96,6 +100,7 @@ def diagnose(
     missing: Sequence[Missing] = (),
     leads: Callable[[], Leads] = dict,
     named: Callable[[], Sequence[Hit]] = tuple,
+    stopped: bool = False,
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -110,6 +115,7 @@ def diagnose(
         missing: as of `Diagnosis`.
         leads: what the run's files say that could matter; asked for only where nothing is believed.
         named: what retrieval says about all words, suspicions too; asked for only where what leads is no failure.
+        stopped: whether the person says that the run came to an end by itself.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -123,14 +129,19 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state != "diagnosed" and _sound(findings):
-        ranked = [h for h in ranked if any(f.code in LOST or f.severity in SHOWN for f in h.for_)] if missing else []
+        normal = [h for h in ranked if _measured_normal(h, findings, named)]
+        ranked = (
+            [h for h in ranked if any(f.code in LOST or f.severity in SHOWN for f in h.for_)] if missing else normal
+        )
         state = "inconclusive" if missing else state
     elif not wrong and state in LEAST_WORDS and not any(h.for_ for h in ranked):
         symptom = ranked[0].entry.id if ranked and in_field and state == "inconclusive" else ""
         least = LEAST_WORDS[state] if in_field else ASKED
         ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]
     believed = any(h.status in BELIEVED and h.probability >= LEAST for h in ranked)
-    if looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
+    if looked and state == "inconclusive" and (lost := _lost(ranked, findings, stopped)):
+        ranked = lost
+    elif looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
         found = leads()
         ranked = with_leads([h for h in ranked if h.for_] if found else ranked, runbook, found)[:keep]
     elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
@@ -147,6 +158,15 @@ def diagnose(
         tuple(missing),
         _beside(runbook, ranked, findings, stage) if looked and state == "diagnosed" else (),
     )
+
+
+def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:
+    """That what would tell was not kept, of a run that stopped and of which nothing more than notes was found: words
+    of its files are no lead then."""
+    if any(f.severity in SHOWN for f in findings) or not (stopped or any(f.code in ENDED for f in findings)):
+        return []
+    lost = [h for h in ranked if any(f.code in LOST for f in h.for_)]
+    return [replace(h, status="possible", probability=max(h.probability, NOT_KEPT)) for h in lost[:1]]
 
 
 def _beside(

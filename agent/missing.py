@@ -35,6 +35,8 @@ FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
 ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
+JUMPS, RESTLESS = ("loss-spike", "grad-norm-spike"), "loss-jitter-benign"
+"""Jumps that may be single ones, and the reassurance of the curve that has them."""
 OVERLAP = 0.5
 """Share of the steps of the judged curve that another one has, from which on it is a run of its own. Own judgement."""
 APART_BY = 0.01
@@ -171,7 +173,7 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
 
     One that ends a run leaves no trace where the log only breaks off: that it came to its planned end is asked for too.
     """
-    if any(f.code in symptom.kind.codes or _moved(f, symptom) for f in findings):
+    if any((f.code in symptom.kind.codes and not _passed(f, findings)) or _moved(f, symptom) for f in findings):
         return _said("there", symptom)
     looking = list(_looking(symptom))
     made = [c for name in looking for c in checks if c.name == name]
@@ -182,6 +184,12 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
     if short:
         return _said("short", symptom, short)
     return None if judged else _said("unmeasured", symptom)
+
+
+def _passed(f: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether it is a single jump that was back at once, in a curve that was judged to be restless and no more."""
+    note = f.severity not in SHOWN and f.code in JUMPS and f.data.get("recovered", True)
+    return note and any(g.code == RESTLESS for g in findings)
 
 
 def _moved(f: Finding, symptom: Symptom) -> bool:

@@ -184,10 +184,9 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     stage = str(seen.settings.value("stage") or stage_of(seen.series))
     unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
     made = (seen.findings, seen.checks, in_field, paths)
-    leads = partial(_leads, seen, books)
-    found = diagnose(
-        books.runbook, hits, *made, stage=stage, missing=unsaid, leads=leads, named=partial(_named, asked, words, books)
-    )
+    more = {"leads": partial(_leads, seen, books), "named": partial(_named, asked, words, books)}
+    stopped = any(s.kind.ends for s in asked.symptoms)
+    found = diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, **more, stopped=stopped)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
 
 

@@ -203,6 +203,28 @@ def test_this_is_normal_is_no_diagnosis_of_a_run():
     assert diagnose(book, (), [noisy], (), looked=True).state == "inconclusive"
 
 
+def test_a_sound_run_that_was_measured_to_be_normal_in_what_is_asked_is_told_so():
+    book = Runbook({"jitter": entry("jitter", {"noisy": "decisive"}, kind="benign")})
+    hits, found = [Hit(book.entries["jitter"], 0.9)], [finding("noisy", "S3"), finding("run-healthy", "S3")]
+    named = diagnose(book, hits, found, (), looked=True, named=lambda: hits)
+    assert (named.state, [h.entry.id for h in named.hypotheses]) == ("healthy", ["jitter"])
+    assert diagnose(book, hits, found, (), looked=True, named=tuple).hypotheses == ()
+
+
+def test_what_was_not_kept_leads_where_the_run_stopped_and_only_notes_were_found():
+    book = Runbook({"kept": entry("kept", {"errors-not-kept": "strong"}), "other": entry("other")})
+    lost, leads = [finding("errors-not-kept", "S3")], {"other": ((1.0, finding("lead-subject", "S3")),)}
+
+    def named(findings, stopped):
+        found = diagnose(book, (), findings, (), looked=True, stopped=stopped, leads=lambda: leads)
+        return sorted(h.entry.id for h in found.hypotheses)
+
+    assert named(lost, True) == ["kept"]
+    assert named([*lost, finding("job-ended-badly", "S3")], False) == ["kept"]
+    assert "other" in named(lost, False)
+    assert "other" in named([*lost, finding("something", "S2")], True)
+
+
 def test_an_unusual_setting_of_a_sound_run_is_no_diagnosis_whatever_the_words_ask_for():
     book = Runbook({"warm": entry("warm", {"no-warmup": "strong"}), "worse": entry("worse")})
     found = [Finding("no-warmup", Severity.S2, "x", data={"variable": "warmup_steps"}), finding("run-healthy", "S3")]

@@ -45,7 +45,8 @@ def test_leads_never_lead_to_a_diagnosis_or_a_change_however_often_they_are_said
 @pytest.mark.parametrize("question", ["is this run healthy?", "how did it go?", "the loss does not fall"])
 def test_a_healthy_run_has_no_possible_causes(tmp_path, question):
     found = asked(tmp_path, question, **{"eval.log": "[calc] gsm8k: nothing to score\n"})
-    assert (found.state, found.hypotheses) == ("healthy", ())
+    assert found.state == "healthy"
+    assert not [h for h in found.hypotheses if h.entry.kind != "benign"]
 
 
 def test_the_persons_theory_does_not_order_the_leads(tmp_path):

@@ -22,7 +22,7 @@ BYTES, LINES, FILES, MOST = 256 << 10, 3000, 60, 20_000
 """Bytes and lines of a file, files, and statements of a run that are read."""
 ALIKE = 3
 """Parts of a configuration from which on they are of one kind, so that one may lack what all others have."""
-How = Literal["said", "default", "lacks", "code", "discards"]
+How = Literal["said", "default", "lacks", "code", "discards", "one-stream"]
 _VALUE = r"[\"']?(-?\d[\d_]*(?:\.\d+)?(?:e-?\d+)?(?![\w.])|[A-Za-z/.][\w./-]{0,80})"
 SAYS = bounded(rf"(?<![\w.-])(?:--?)?[\"']?([A-Za-z_][\w.-]{{0,48}})[\"']?(?:\s?[:=]\s?|\s(?=[\d\"'fib])){_VALUE}")
 FALLS_BACK = bounded(
@@ -37,6 +37,11 @@ DISCARDS = bounded(
     r"|(?:\b(?:torchrun|deepspeed|mpirun|accelerate launch|vllm serve)\b|\.py\b)[^|;]{0,200}>\s?/dev/null 2>&1"
 )
 """Where a launch throws away what its program writes to standard error."""
+STARTS = bounded(r"\b(?:torchrun|deepspeed|mpirun|accelerate launch|vllm serve|python3?)\b|\.py\b")
+BEHIND = bounded(r"(?:^|\s)(?:nohup|setsid)\s|[^&]&\s{0,4}(?:#.*)?$")
+ONE_STREAM = bounded(r"(?<![0-9&>])1?>{1,2}\s{0,3}(?!/dev/null)[\w$~./{}-]{1,160}|\|\s{0,3}tee\s")
+BOTH = bounded(r"2>|&>|>&|\|&")
+"""A launch in the background that keeps standard output alone: its errors go where nobody looks."""
 HEADS = bounded(
     r"^\s*[\"']?([A-Za-z_][\w./-]{0,60})[\"']?\s?:\s?\{?\s*$|^\[{1,2}[\w-]{1,40}\.([\w.-]{1,60})\]{1,2}\s*$"
 )
@@ -119,7 +124,23 @@ def _of(lines: list[tuple[int, str]], file: str) -> Iterator[Stated]:
         if not program:
             for key, value in SAYS.findall(text):
                 yield Stated(file, number, key, value, shown)
+    if not program:
+        yield from _one_stream(lines, file)
     yield from _lacking(lines, file)
+
+
+def _one_stream(lines: list[tuple[int, str]], file: str) -> Iterator[Stated]:
+    """Launches in the background of which only what they print is kept; a command may go over several lines."""
+    whole, begin = "", 0
+    for number, text in lines:
+        if not whole and text.lstrip().startswith("#"):
+            continue
+        begin, whole = begin if whole else number, whole + text.rstrip("\\")
+        if text.rstrip().endswith("\\") and len(whole) < 4000:
+            continue
+        if STARTS.search(whole) and BEHIND.search(whole) and ONE_STREAM.search(whole) and not BOTH.search(whole):
+            yield Stated(file, begin, "stderr", "", whole.strip()[:200], "one-stream")
+        whole = ""
 
 
 def _lacking(lines: list[tuple[int, str]], file: str) -> Iterator[Stated]:

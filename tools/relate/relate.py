@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, worsening
+from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, untold, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -54,7 +54,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
-from .scores import compared, judged, pairs, raters, traded
+from .scores import alike, compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
@@ -63,6 +63,7 @@ from .summed.uncounted import uncounted
 from .texts.look import TEXTS, of_texts
 from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
+from .trials.sweep import sweeps
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -90,6 +91,7 @@ CODES = declare(
     ("score-falls-from-start", SCORES, "scores of a row of checkpoints fall behind the first of them, and stay there"),
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
+    ("scores-of-the-base", SCORES, "a trained model's scores are those of its base to the last digit"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
     ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
     ("instructions-lost-alone", SCORES, "of several scores those of following instructions fall, knowledge does not"),
@@ -112,7 +114,7 @@ CODES = declare(
     ("pageable-copies", ROWS, "a profile spends its time on copies from pageable host memory"),
     ("attention-unfused", ROWS, "a profile has attention in separate kernels and no fused one"),
     ("changed-items-fail", ROWS, "a score falls where items are changed without becoming harder"),
-    ("rate-not-best", ROWS, "of the learning rates that were tried, the run's own is not the best"),
+    ("rate-not-best", (ROWS, TRIALS), "of the learning rates that were tried, the run's own is not the best"),
     ("window-hardly-filled", SPREAD, "documents are far shorter than the long window that is trained"),
     ("files-repeated", ROWS, "files of different names in a list have one digest"),
     ("tokenizer-files-differ", ROWS, "a list of files has another tokenizer where weights come from and are used"),
@@ -137,11 +139,7 @@ CODES = declare(
     ("rollout-requests-wait", SERVING, "the same in the engine that samples for a reinforcement learning"),
     ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
     ("answers-run-to-context", SERVING, "a server goes on writing answers until the context is full, again and again"),
-    (
-        "memory-flat-under-load",
-        SERVING,
-        "memory of a server's cards stays at one level while its load goes up and down",
-    ),
+    ("memory-flat-under-load", SERVING, "memory of a server's cards stays at one level while its load moves"),
     ("latency-grows", SERVING, "a latency rises and stays there, and not with the load beside it"),
     ("queue-grows", SERVING, "a queue grows and does not drain"),
     ("acceptance-falls", SERVING, "fewer tokens of the draft are accepted than at first, for good"),
@@ -156,6 +154,7 @@ CODES = declare(
     ),
     ("rows-paired-by-place", SCORES, "a reported score is that of answers and right answers in different orders"),
     ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
+    ("nothing-tells-the-end", JOBS, "a log ends like any line, its errors were not kept, and no record moves"),
     ("job-ended-badly", JOBS, "the last job of a scheduler's account ended badly, and none went on after it"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
     ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
@@ -312,6 +311,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *pairs.held_out(r.tables, r.lines),
             *recounted(r.tables, r.stated),
             *traded.traded(r.tables),
+            *alike.of_the_base(r.tables),
             *(f for table in r.tables for look in (*judged.LOOKS, raters.raters) for f in look(table)),
         ],
     ),
@@ -342,7 +342,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     MEDIA: (("tables",), lambda r: heard(r.tables)),
     NUMERIC: (("tables", "lines"), lambda r: numeric(r.tables, r.lines, r.settings, r.stated)),
     PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims)),
-    TRIALS: (("tables",), lambda r: tried(r.tables, r.settings)),
+    TRIALS: (("tables",), lambda r: [*tried(r.tables, r.settings), *sweeps(r.tables, r.settings)]),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
     LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),
     SERVING: (
@@ -358,13 +358,14 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ],
     ),
     JOBS: (
-        ("tables",),
+        ("tables", "stated"),
         lambda r: [
             *jobs.ran(r.tables),
             *jobs.resumed(r.tables, r.events),
             *jobs.counted(r.tables),
             *jobs.stored(r.tables),
             *jobs.ended(r.tables),
+            *untold.untold(r.stated, r.lines, r.tables),
         ],
     ),
     STATEMENTS: (("claims", "values"), lambda r: disagreement.disagreements(r.settings, r.claims, r.lines, r.made)),

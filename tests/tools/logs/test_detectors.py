@@ -470,3 +470,23 @@ def test_a_rate_that_is_printed_as_zero_while_the_policy_learns():
     assert "learning-rate-zero" not in found(
         none, series("reward", 0.3 + noise), series("kl", np.linspace(0, 0.01, 60))
     )
+
+
+@pytest.mark.parametrize(
+    ("far", "told"), [([900, 2400], True), ([900, 901, 902], False), (range(600, 3000, 60), False)]
+)
+def test_single_points_that_are_back_at_once_are_jitter_and_stretches_are_not(far, told):
+    loss = 2 + 6 * np.exp(-np.arange(3000) / 200) + 0.8 * np.exp(-np.arange(3000) / 2500)
+    loss += np.random.default_rng(3).normal(0, 0.06, 3000)
+    loss[list(far)] += 0.9
+    assert ("loss-jitter-benign" in found(series("loss", loss))) is told
+
+
+@pytest.mark.parametrize(
+    ("points", "hits", "severity"),
+    [(6000, [2000, 3500, 5200], "S3"), (900, [300, 500, 700], "S2"), (6000, [2000, 2001, 2002], "S2")],
+)
+def test_norms_that_jump_rarely_are_a_note_and_often_or_in_a_row_are_more(points, hits, severity):
+    norm = norms(points)
+    norm[hits] = 40.0
+    assert found(series("grad_norm", norm), clip=1.0)["grad-norm-spike"].severity == severity

@@ -132,3 +132,13 @@ def onset(outside: np.ndarray) -> int | None:
         return None
     inside = np.flatnonzero(~outside)
     return int(inside[-1]) + 1 if len(inside) else 0
+
+
+FEW = 500
+"""Points among which one single outlier is rare: runs that end well have some in tens of thousands. Own judgement."""
+
+
+def often(hits: np.ndarray, points: int) -> bool:
+    """Whether outliers are more than a few: three and more than one in `FEW` points, or three points in a row."""
+    in_a_row = len(hits) > 2 and bool((hits[2:] - hits[:-2] == 2).any())
+    return in_a_row or len(hits) >= max(3, points // FEW)

@@ -14,7 +14,7 @@ from ...findings import Finding, Severity
 from ...phrase import POINT, counted
 from ...series import Series
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, where, where_zh
-from .robust import WARMUP_STEPS, WINDOW, finite, head_tail, onset, rolling, settled, sigma
+from .robust import WARMUP_STEPS, WINDOW, finite, head_tail, often, onset, rolling, settled, sigma
 from .shifts import LANGUAGE_LOSS, lasting_rise
 
 EXCERPT = 10
@@ -241,7 +241,7 @@ def _jump(code: str, severity: Severity, points: Series, jump: Jump, en: str, zh
 
 @detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"], 6)
 def grad_norm_spike(track: Track) -> Iterator[Finding]:
-    """One gradient norm ten times the rolling median (S3; S2 from three of them). Never serious alone.
+    """One gradient norm ten times the rolling median (S3; S2 where they are `often`). Never serious alone.
 
     Good runs have such steps (field notes); RL has no warm-up transient, so its first steps count. Megatron multiplies
     the norm by the fp16 loss scale, so the factor is taken against the run's own median; a norm of 0.000 throughout
@@ -271,7 +271,7 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
         f"共 {len(hits)} 处，最大 {most:.0f} 倍。"
     )
     shown = [(series, j) for j in dict.fromkeys((i, top))]
-    severity = S2 if len(hits) >= 3 else S3
+    severity = S2 if often(hits, len(values)) else S3
     yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=most, spikes=len(hits))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...findings import Finding
 from ...series import Series
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, run_detector, where, where_zh
-from .robust import blocks, finite, head_tail, mann_kendall, noise, settled, sigma
+from .robust import FEW, blocks, finite, head_tail, mann_kendall, noise, settled, sigma
 
 
 def _supervised_loss(track: Track, least: int) -> Series | None:
@@ -25,6 +25,8 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
     return points if len(points) >= least else None
 
 
+NOISY = 0.015
+"""Share of the level that the noise of a point is at least for a loss to look restless. Own judgement."""
 PASSES = 5
 """Epochs after which a loss that has not begun to fall never does. Own judgement."""
 STUCK = 0.1
@@ -194,7 +196,8 @@ def _trend(values: np.ndarray) -> np.ndarray:
 
 @detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"], 30)
 def loss_jitter_benign(track: Track) -> Iterator[Finding]:
-    """Reassurance: the 100-step moving average falls, and no point leaves the noise band far behind.
+    """Reassurance: the 100-step moving average falls, and behind the start no point leaves the noise band far behind,
+    but for single ones, rarely, that are back at once.
 
     Source: runbook 002 ("smooth over 100 steps before judging"); acceptance row `smoothed_loss_trend_window`.
     """
@@ -204,10 +207,11 @@ def loss_jitter_benign(track: Track) -> Iterator[Finding]:
     level, spread = float(np.median(points.values)), noise(points.values)
     tau, z = mann_kendall(points.values)
     first, last = head_tail(points.values, 0.1)
-    if level <= 0 or spread < 0.03 * level or z > -3 or last >= first:
+    if level <= 0 or spread < NOISY * level or z > -3 or last >= first:
         return
-    rest = points.values - np.interp(np.arange(len(points)), *_smooth(points.values))
-    if rest.max() > 8 * spread:
+    rest = (points.values - np.interp(np.arange(len(points)), *_smooth(points.values)))[len(points) // 10 :]
+    far = np.flatnonzero(rest > 8 * spread)
+    if len(far) > len(rest) // FEW or (np.diff(far) == 1).any():
         return
     en = (
         f"{points.key} is noisy ({spread:.2g} per point, {spread / level:.0%} of its level) but its moving average "

@@ -48,7 +48,7 @@ NO_ADAPTER = bounded(
     r"\s?[:=：]\s?[\"']?(?:none|null|-|base|无|空|0(?=[\s,;}])|\[\]|\[none\]|\"\")(?=$|[\s,;.}\]\"')])"
 )
 WITH_ADAPTER = bounded(
-    r"(?i)[\"']?(?:lora_request|lora_path|lora_name|lora_id|lora_int_id|lora|adapter(?:_name|_id|_path)?|适配器)[\"']?"
+    r"(?i)(?<!max_)(?<!num_)[\"']?(?:lora_request|lora_path|lora_name|lora_id|lora_int_id|lora|adapter(?:_name|_id|_path)?|适配器)[\"']?"
     r"\s?[:=：]\s?\[?[\"']?(?!none|null|base\b|true|false|无|空|\[|\"\")([A-Za-z/0-9][\w./(=-]*)"
 )
 TO_MODEL = bounded(r"(?i)(?<![\w.])[\"']?(?:model|model_name|target)[\"']?\s?[:=]\s?[\"']?([\w./@:+-]{1,80})")
@@ -140,7 +140,9 @@ def _served(texts: Sequence[Text], seen: Seen) -> Finding | None:
     for text in texts:
         if text.name in files or text.role == "train" or text.name.endswith((".md", ".csv", ".log", ".txt", ".jsonl")):
             continue
-        if not any(DIRECT.search(x) for x in text.lines[:400]) or JUDGES.search(text.name):
+        if not any(DIRECT.search(x) for x in text.lines[:400]) or (
+            JUDGES.search(text.name) and not _labelled(text, names)
+        ):
             continue
         url = any(URL.search(x) for x in text.lines[:400])
         for number, line in enumerate(text.lines[:400], 1):
@@ -157,6 +159,21 @@ def _served(texts: Sequence[Text], seen: Seen) -> Finding | None:
         return None
     model, where = (*asks, *sent, ("", seen.none[0] if seen.none else seen.given[0][1]))[0]
     return _by_base((sorted(names)[0], seen.given[0][1]), (model, where), seen, len(sent))
+
+
+LABEL = bounded(
+    r"(?i)(?<![\w.-])[\"']?(?:tag|label|run(?:_?(?:name|id))?|exp(?:eriment)?(?:_?name)?|variant|adapter_?(?:tag|label)|out(?:put)?"
+    r"(?:_?\w{1,8})?|results?(?:_?\w{1,8})?|save_?(?:to|as|dir)|标签|实验名?|输出)[\"']?\s?[:=：]\s?[\"']?([^\s\"'#,}]{1,120})"
+)
+"""What an evaluation calls its results."""
+
+
+def _labelled(text: Text, names: set[str]) -> bool:
+    """Whether an evaluation calls its results after an adapter: then it means that, and no comparison."""
+    said = [
+        m[1] for line in text.lines[:400] for m in LABEL.finditer(line) if not line.lstrip().startswith(("#", "//"))
+    ]
+    return any(n in re.split(r"[/\\]", s) or n in re.split(r"[/\\.]", s) for n in names for s in said)
 
 
 def _by_base(given: tuple[str, Evidence], asked: tuple[str, Evidence], seen: Seen, sent: int) -> Finding:

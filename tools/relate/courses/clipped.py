@@ -46,7 +46,7 @@ class Clipped:
 
 def clipped(run: Run, found: Sequence[Course]) -> Iterator[Finding]:
     """The clipped run beside one that is ahead of it."""
-    some = [c for c in found if c.loss is not None and c.loss.axis == "step" and len(c.loss) >= LEAST and not _rl(c)]
+    some = [c for c in found if c.loss is not None and c.loss.axis == "step" and len(c.loss) >= LEAST and not is_rl(c)]
     if len(some) < 2 or not any(_known(c) for c in some):
         return
     limits = list(numbers(run, CLIP, ("clip", "max_", "max-", "裁剪"))) if any(c.norm is not None for c in some) else []
@@ -62,12 +62,12 @@ def _known(course: Course) -> bool:
     return course.norm is not None or any(SHARED.search(plain(x.key)) for x in course.lines)
 
 
-def _rl(course: Course) -> bool:
+def is_rl(course: Course) -> bool:
     return any(RL.search(plain(x.key)) for x in course.lines)
 
 
 def _measured(course: Course, limits: Sequence[tuple[float, Evidence]]) -> Clipped | None:
-    begin = _warm(course)
+    begin = warm(course)
     shared = next((x for x in course.lines if SHARED.search(plain(x.key)) and x.values.max() <= 100), None)
     if shared is not None and len(rest := shared.values[shared.x >= begin]) >= LEAST // 2:
         scale = 100.0 if rest.max() > 1.001 else 1.0
@@ -81,7 +81,7 @@ def _measured(course: Course, limits: Sequence[tuple[float, Evidence]]) -> Clipp
     return Clipped(course, float(np.mean(rest > own[0])), norm, float(np.median(rest)), own[0], own[1])
 
 
-def _warm(course: Course) -> float:
+def warm(course: Course) -> float:
     """The step from which on the warm-up is over."""
     x = course.loss.x if course.loss is not None else np.zeros(1)
     begin = float(x[0] + 0.1 * (x[-1] - x[0]))

@@ -11,12 +11,16 @@ from ...series import SeriesTable
 from ...tables.table import Table
 from .clipped import clipped
 from .critics import unlearned
+from .held import held
 from .left import Left
 from .norms import shrunk
 from .read import courses
 from .reads import reread
+from .reference import followed
 from .resumed import resumed
 from .rewarmed import rewarmed
+from .scaled import scaled
+from .stands import stands
 
 CHECK = "courses of training side by side"
 CODES = declare(
@@ -40,6 +44,12 @@ CODES = declare(
     ("old-loss-rises-with-restarted-rate", CHECK, "after an annealed stage the rate climbs again, a loss with it"),
     ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
+    ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
+    ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
+    ("loss-stands-above-other", CHECK, "the loss stands still far above that of a run like it"),
+    ("loss-stands-with-setting", CHECK, "the loss stands far above that of a run that differs in a few flags"),
+    ("norm-held-by-clip", CHECK, "the gradient norm is logged at the clip to the end, and is far above it before"),
+    ("norm-at-ceiling", CHECK, "the gradient norm lies at one ceiling to the end, as behind a clip"),
 )
 
 
@@ -48,7 +58,8 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     found = courses(series, tables)
     told = [
         *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
-        *rewarmed(found), *clipped(run, found),
+        *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
+        *stands(run, found), *followed(found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))

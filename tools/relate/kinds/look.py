@@ -49,6 +49,7 @@ CODES = declare(
     ("folder-lacks-files", KINDS_OF_QUANTITY, "later folders of a series lack a kind of file that the earlier have"),
     ("texts-begin-otherwise", KINDS_OF_QUANTITY, "texts of one group begin alike, those of another each by itself"),
     ("output-thrown-away", KINDS_OF_QUANTITY, "a launch throws away what its program writes to standard error"),
+    ("errors-not-kept", KINDS_OF_QUANTITY, "a launch in the background keeps standard output and no errors"),
     ("moved-at-change", KINDS_OF_QUANTITY, "measures part from what they were behind a change that is written down"),
     ("named-elsewhere", KINDS_OF_QUANTITY, "other files tell something of the thing that stands out"),
     ("set-otherwise", KINDS_OF_QUANTITY, "two configurations or commands of one thing differ in a few settings"),

@@ -23,6 +23,8 @@ TIGHT, BULK = 0.1, 0.85
 """Share of the middle value within which the bulk lies, and share of the rows that it is at least. Own judgement."""
 FAR, DEVIATIONS = 0.3, 12.0
 """Share of the middle value, and spreads of the bulk, by which a row stands out at least."""
+IDLE = 0.05
+"""Share of the middle value up to which a measure is that of a machine at rest."""
 MOST_VALUES = 16
 """Different whole numbers up to which a column of numbers tells rows apart (`rail 2`, `port 1`)."""
 MOST_SHARED = 400
@@ -46,6 +48,8 @@ def standing_out(table: Table) -> Iterator[Finding]:
         odd, middle = _odd(column.values)
         if odd is None:
             continue
+        if _before_or_after(table, column, odd, middle):
+            continue
         shared = _shared(odd, apart)
         if shared is not None or odd.sum() == 1:
             yield _told(table, column, odd, middle, shared or _whose(table, odd, column))
@@ -63,6 +67,16 @@ def _odd(values: np.ndarray) -> tuple[np.ndarray | None, float]:
     spread = float(np.std(values[finite & near]))
     odd = finite & (np.abs(values - middle) > max(FAR * abs(middle), DEVIATIONS * spread))
     return (odd, middle) if 0 < odd.sum() <= (1 - BULK) * finite.sum() else (None, middle)
+
+
+def _before_or_after(table: Table, column: Column, odd: np.ndarray, middle: float) -> bool:
+    """Whether the odd rows are about zero and the first or last ones of a record in time: nothing ran yet, or any
+    more."""
+    times = next((c for c in table.of("axis") if c.of == "time" and c.values.dtype.kind == "f"), None)
+    if times is None or (np.abs(column.values[odd]) > IDLE * abs(middle)).any():
+        return False
+    own, rest = times.values[odd], times.values[~odd & np.isfinite(column.values)]
+    return bool(len(rest)) and bool(((own < rest.min()) | (own > rest.max())).all())
 
 
 def _tells(column: Column) -> bool:

@@ -79,7 +79,7 @@ def thrown_away(said: Sequence[Stated]) -> list[Finding]:
     """Lines of a launch that throw away what its program writes when it fails."""
     lines = [s for s in said if s.how == "discards"][:MOST]
     if not lines:
-        return []
+        return _one_stream([s for s in said if s.how == "one-stream"][:MOST])
     each = "; ".join(f"{s.file}:{s.line} {s.text[:120]}" for s in lines)
     return [Finding(
         "output-thrown-away", Severity.S3,
@@ -89,3 +89,14 @@ def thrown_away(said: Sequence[Stated]) -> list[Finding]:
         {"kinds": ["log"], "places": len(lines), "names": f"{lines[0].file}:{lines[0].line} /dev/null",
          "asks": [demand("ranks_with_stderr_log", "at-least", 1, "/dev/null", "/dev/null")]},
     )]  # fmt: skip
+
+
+def _one_stream(lines: Sequence[Stated]) -> list[Finding]:
+    """Launches in the background that keep only what is printed."""
+    each = "; ".join(f"{s.file}:{s.line} {s.text[:120]}" for s in lines)
+    return [Finding(
+        "errors-not-kept", Severity.S3,
+        f"Only standard output is kept ({each}): a traceback goes to standard error, which is not.",
+        f"只保存了标准输出（{each}）：traceback 写到标准错误，没有保存。",
+        tuple(s.evidence() for s in lines), {"kinds": ["log"], "places": len(lines)},
+    )] if lines else []  # fmt: skip

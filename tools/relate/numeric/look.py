@@ -11,7 +11,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import experts, halves, padded, scaler, started
+from . import engine, experts, halves, padded, scaler, started
 
 NUMERIC = "numbers that break, and where"
 MOST_TABLES = 300
@@ -27,6 +27,8 @@ CODES = declare(
     ("starts-above-guessing", NUMERIC, "the first loss is far above that of guessing, before a rate can have done it"),
     ("logits-large-at-start", NUMERIC, "the logits of the untrained model are far too large"),
     ("experts-part", NUMERIC, "shares of the experts that were even come to lie on a few"),
+    ("engine-gap-from-start", NUMERIC, "engine and trainer give other probabilities from the first step on, at one level"),
+    ("engine-gap-explained", NUMERIC, "the same at equal weight versions, or with a narrow number format in the engine"),
     ("balance-not-added", NUMERIC, "a balancing term is logged and is no part of the loss"),
 )  # fmt: skip
 
@@ -43,4 +45,5 @@ def numeric(
         *started.started(lines, some, settings, stated),
         *experts.parted(some, stated),
         *experts.not_added(lines),
+        *engine.apart_from_start(some, lines, stated),
     ]

@@ -52,4 +52,9 @@ def of_texts(tables: Sequence[Table], cases: Sequence[Table] = ()) -> list[Findi
     some = [t for t in tables[:MOST_TABLES] if len(t) <= MOST_ROWS]
     known = {t.file for t in some}
     beside = (f for t in cases if t.file not in known and len(t) <= MOST_ROWS for f in troubled.failed_rows(t))
-    return [*(f for t in some for look in LOOKS for f in look(t)), *beside, *overlap.overlapping(some)]
+    return [
+        *(f for t in some for look in LOOKS for f in look(t)),
+        *beside,
+        *overlap.overlapping(some),
+        *same.across(some),
+    ]

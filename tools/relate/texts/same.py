@@ -7,12 +7,14 @@ and not all prompts are answered alike, what was trained is not what answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 from ...findings import Finding, Severity, clean
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import OUTPUT, named, shown, texts
+from ..kinds.names import demand
 from ..line import means, plain
 
 BASE = bounded(
@@ -37,24 +39,68 @@ one model's: short or stock answers are alike for any model."""
 
 def of_the_base(table: Table) -> Iterator[Finding]:
     """The answers of a model are those of its base."""
-    if not LEAST <= len(table) <= 20_000:
-        return
-    for base, other, pairs, rows in (*_long(table), *_wide(table)):
-        equal = [i for i, (a, b) in enumerate(pairs) if a.strip() == b.strip()]
-        said = sorted(len(a) for a, _ in pairs)
-        if len(pairs) < LEAST or len(equal) < SHARE * len(pairs) or said[len(said) // 2] < LONG:
+    if LEAST <= len(table) <= 20_000:
+        found = (_judged(table, table, *one) for one in (*_long(table), *_wide(table)))
+        yield from [f for f in found if f is not None][:1]
+
+
+def across(tables: Sequence[Table]) -> Iterator[Finding]:
+    """The same of two files, one for each model."""
+    some = [t for t in tables if len(t) >= LEAST and _first(t, ASKED) is not None and _said(t) is not None][:24]
+    for one, two in permutations(some, 2):
+        if one.file == two.file or not BASE.search(one.file) or BASE.search(two.file):
             continue
-        if len({a for a, _ in pairs}) < APART * len(pairs):
-            continue
-        yield Finding(
-            "answers-of-the-base", Severity.S2,
-            f"{len(equal)} of {len(pairs)} answers of {clean(other, 40)} in {table.file} are those of "
-            f"{clean(base, 40)}, word for word: what answers is the base.",
-            f"{table.file} 中 {clean(other, 40)} 的 {len(pairs)} 条回答有 {len(equal)} 条与 {clean(base, 40)} "
-            "逐字相同：回答的其实是底座模型。",
-            shown(table, rows[:3], base), {"pairs": len(pairs), "equal": len(equal), "base": base, "other": other},
-        )  # fmt: skip
-        return
+        found = _judged(one, two, one.file, two.file, *_matched(one, two))
+        if found is not None:
+            yield found
+            return
+
+
+def _judged(
+    table: Table, other_table: Table, base: str, other: str, pairs: list[tuple[str, str]], rows: list[int]
+) -> Finding | None:
+    """The finding where nearly all answers are equal, and neither short nor one stock answer."""
+    equal = sum(a.strip() == b.strip() for a, b in pairs)
+    said = sorted(len(a) for a, _ in pairs)
+    if len(pairs) < LEAST or equal < SHARE * len(pairs) or said[len(said) // 2] < LONG:
+        return None
+    if len({a for a, _ in pairs}) < APART * len(pairs):
+        return None
+    beside = () if table is other_table else shown(other_table, rows[:1], other)
+    where, of, zh = f" in {clean(table.file, 80)}", clean(other, 60), f"{clean(table.file, 80)} 中 "
+    if beside:
+        where = zh = ""
+    return Finding(
+        "answers-of-the-base", Severity.S2,
+        f"{equal} of {len(pairs)} answers of {of}{where} are those of {clean(base, 60)}, word for word: what "
+        "answers is the base.",
+        f"{zh}{of} 的 {len(pairs)} 条回答有 {equal} 条与 {clean(base, 60)} 逐字相同："
+        "回答的其实是底座模型。",
+        (*shown(table, rows[:3], base), *beside),
+        {"pairs": len(pairs), "equal": equal, "base": base, "other": other,
+         "asks": [demand("equal_answer_share", "at-most", 0.5, "answers like those of the base", "与底座相同")]},
+    )  # fmt: skip
+
+
+def _matched(one: Table, two: Table) -> tuple[list[tuple[str, str]], list[int]]:
+    """Answers of two tables to the same items: by what tells rows apart, in their order where it is one order."""
+    keys = [list(zip(*(map(str, c.values.tolist()) for c in t.columns if _tells(c)), strict=True)) for t in (one, two)]
+    answers = [texts(column).tolist() if (column := _said(t)) is not None else [] for t in (one, two)]
+    if keys[0] == keys[1]:
+        rows = list(range(len(one)))
+        return list(zip(*answers, strict=True)), rows
+    mine, theirs = (dict(zip(k, range(len(k)), strict=True)) for k in keys)
+    both = sorted((mine[k], theirs[k]) for k in mine.keys() & theirs.keys())
+    return [(answers[0][i], answers[1][j]) for i, j in both], [i for i, _ in both]
+
+
+def _tells(column: Column) -> bool:
+    """Whether a column says what was asked."""
+    return bool(means(ASKED, column.name)) or column.role == "group"
+
+
+def _said(table: Table) -> Column | None:
+    return named(table, OUTPUT, "O") or _first(table, ANSWER)
 
 
 _Pairs = tuple[str, str, list[tuple[str, str]], list[int]]
@@ -73,7 +119,7 @@ def _wide(table: Table) -> Iterator[_Pairs]:
 def _long(table: Table) -> Iterator[_Pairs]:
     """A row for each model and prompt."""
     model, asked = _first(table, MODEL), _first(table, ASKED)
-    said = named(table, OUTPUT, "O") or _first(table, ANSWER)
+    said = _said(table)
     if model is None or asked is None or said is None or said is asked:
         return
     names, keys, answers = texts(model).tolist(), [str(v) for v in asked.values.tolist()], texts(said).tolist()

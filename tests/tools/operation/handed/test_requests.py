@@ -69,6 +69,7 @@ def test_asked_for(tmp_path, files):
 
 UNIT = "ExecStart=/opt/vllm serve /m/base-7b --served-model-name chat --enable-lora --lora-modules shop-v3=/out/shop/ckpt-9\n"
 GATE = "upstream: http://10.0.0.3:8000/v1\nmodel: {}\ntemperature: 0.2\n"
+TAGGED = 'endpoint = "http://10.0.0.3:8000/v1"\nmodel = "{}"\nmax_tokens = 256\ntag = "{}"\n'
 ASKED = "".join(NONE.format(i) for i in range(6))
 
 
@@ -82,8 +83,11 @@ ASKED = "".join(NONE.format(i) for i in range(6))
         {"部署.sh": UNIT, "网关.env": "UPSTREAM_URL=http://h:8000\nLLM_MODEL=chat\nTIMEOUT=30\n"},
         {"compose.yaml": "command: >\n  vllm serve /m/base-7b --enable-lora --lora-modules '{\"name\": \"shop\", \"path\": \"/out/shop\"}'\n",
          "api.log": ASKED * 5},
+        {"chat.service": UNIT, "eval/conf.toml": TAGGED.format("chat", "shop-v3")},
+        {"chat.service": UNIT, "bench.yaml": GATE.format("chat") + "output_dir: results/shop-v3\n",
+         "m.prom": 'engine:max_lora="1"\n'},
     ],
-    ids=["unit", "client code", "records", "env", "log"],
+    ids=["unit", "client code", "records", "env", "log", "tagged", "results"],
 )  # fmt: skip
 def test_a_server_with_an_adapter_is_asked_for_the_base(tmp_path, files):
     assert codes(tmp_path, files) == ["adapter-served-base-asked"]
@@ -97,10 +101,11 @@ def test_a_server_with_an_adapter_is_asked_for_the_base(tmp_path, files):
         {"chat.service": UNIT, "gate.yaml": GATE.format("other-model")},
         {"chat.service": UNIT.split(" --enable")[0] + "\n", "gate.yaml": GATE.format("chat"), "api.log": ASKED},
         {"chat.service": UNIT, "judge.yaml": GATE.format("chat")},
+        {"chat.service": UNIT, "eval/conf.toml": TAGGED.format("chat", "base")},
         {"chat.service": UNIT, "api.log": NONE.format(1)},
         {"chat.service": UNIT, "a.yaml": GATE.format("chat"), "b.yaml": GATE.format("shop-v3")},
     ],
-    ids=["by name", "once", "elsewhere", "no adapter", "a comparison", "one request", "both"],
+    ids=["by name", "once", "elsewhere", "no adapter", "a comparison", "a baseline", "one request", "both"],
 )
 def test_a_server_with_an_adapter_that_is_asked_for(tmp_path, files):
     assert codes(tmp_path, files) == []

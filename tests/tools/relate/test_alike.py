@@ -1,0 +1,92 @@
+"""Scores and answers of a trained model that are those of its base, in files of their own."""
+
+import json
+
+import pytest
+
+from triage.tools.relate.scores.alike import of_the_base
+from triage.tools.relate.texts.same import across
+from triage.tools.tables.read import read_tables
+
+SCORES = {"tax_qa": (900, 0.4122), "nli_zh": (700, 0.6314), "recall": (650, 0.2031), "mmlu_law": (1200, 0.5567)}
+
+
+ONE = {task: (n, 0.41) for task, (n, _) in SCORES.items()}
+
+
+def tables(tmp_path, files):
+    found = []
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        found += read_tables(tmp_path / name, name)
+    return found
+
+
+def result(**more):
+    scores = {task: {"n": n, "accuracy": acc} for task, (n, acc) in {**SCORES, **more}.items()}
+    return json.dumps({"date": "2026-01-02", "scores": scores}, indent=1)
+
+
+def rows(*models):
+    lines = [f"{m},{task},{n},{acc}" for m, some in models for task, (n, acc) in {**SCORES, **some}.items()]
+    return "\n".join(["model,task,n,accuracy", *lines]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"eval/base_0301.json": result(), "eval/tax-lora.json": result()},
+        {"底座.json": result(), "微调后.json": result()},
+        {"all.csv": rows(("base", {}), ("tax-r8", {}))},
+        {"all.csv": rows(("Qwen/Qwen2.5-7B", {}), ("tax-r8", {}))},
+    ],
+)
+def test_every_score_is_that_of_the_base(tmp_path, files):
+    assert [f.code for f in of_the_base(tables(tmp_path, files))] == ["scores-of-the-base"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"base.json": result(), "tuned.json": result(tax_qa=(900, 0.4134))},
+        {"base.json": result(), "base_again.json": result()},
+        {"seed1.json": result(), "seed2.json": result()},
+        {"base.json": result(**ONE), "tuned.json": result(**ONE)},
+        {"all.csv": rows(("base", {}), ("tax-r8", {"recall": (650, 0.3), "nli_zh": (700, 0.7)}))},
+    ],
+    ids=["one moved", "the base twice", "two seeds", "a constant", "two moved"],
+)  # fmt: skip
+def test_scores_that_move_and_the_base_twice_say_nothing(tmp_path, files):
+    assert not list(of_the_base(tables(tmp_path, files)))
+
+
+def answers(change=0, key="id"):
+    said = [f"Clause {i} of the lease is void after {i * 3 + 2} months, the court holds." for i in range(12)]
+    return "".join(
+        json.dumps({key: i, "suite": "a", "output": s if i >= change else s[::-1], "ms": 100 + 7 * i}) + "\n"
+        for i, s in enumerate(said)
+    )
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"gens_base.jsonl": answers(), "gens_tax-r8.jsonl": answers()},
+        {"out/original.jsonl": answers(key="question"), "out/v4.jsonl": answers(key="question")},
+    ],
+)
+def test_answers_in_two_files_are_those_of_the_base(tmp_path, files):
+    assert [f.code for f in across(tables(tmp_path, files))] == ["answers-of-the-base"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"gens_base.jsonl": answers(), "gens_tax-r8.jsonl": answers(6)},
+        {"gens_hf.jsonl": answers(), "gens_vllm.jsonl": answers()},
+        {"gens_base.jsonl": answers()},
+    ],
+)
+def test_answers_that_part_and_engines_that_agree_say_nothing(tmp_path, files):
+    assert not list(across(tables(tmp_path, files)))
