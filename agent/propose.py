@@ -5,7 +5,6 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -22,22 +21,15 @@ from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.settings import Setting, Settings
 from .acceptance.demands import demands
+from .change.reverts import AGAIN, to_take_back
+from .change.target import number, target
 from .diagnose import Diagnosis, leading
 from .ranking import SERIOUS, SHOWN, Hypothesis, alike
-from .reverts import AGAIN, to_take_back
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
 OTHER_UNITS = {"warmup_steps": ("warmup_samples",)}
 """The same setting counted in another unit: what a finding says of it holds for the setting."""
-LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
-"""What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
-BOUNDS: dict[str, tuple[float, float]] = {
-    "zero_stage": (0, 3),
-    "gpu_memory_utilization": (0.05, 0.95),
-    "dpo_beta": (0.0, 10.0),
-}
-"""Range in which a changed value stays; beyond it the change has no meaning."""
 UNSEEN = Phrase("not visible in the files that were read", "所读文件中看不到")
 COMPUTED = Phrase("What the arithmetic says fits, and the finding is gone.", "算式成立，该发现消失。")
 MENDED = Phrase("The finding is gone, and with it what was measured.", "该发现消失，测得的现象也随之消失。")
@@ -68,6 +60,8 @@ class Proposal:
     expect: str
     undo: str
     acceptance: tuple[Criterion, ...]
+    stays: tuple[str, ...] = ()
+    """What of all that stays people are most likely to change, see `stays`."""
 
 
 class Nothing(Phrase):
@@ -126,7 +120,7 @@ def _taken_back(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -
     words = Phrase(change.why("en"), change.why("zh"))
     old = str(change.first["old"])
     to = (
-        {"set": old if (n := _number(old)) is None else int(n) if n.is_integer() and n < 1e15 else n}
+        {"set": old if (n := number(old)) is None else int(n) if n.is_integer() and n < 1e15 else n}
         if change.setting
         else {"do": {"en": change.do("en"), "zh": change.do("zh")}}
     )
@@ -267,7 +261,7 @@ def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
         about = finding.data.get("variable")
         other = about in OTHER_UNITS.get(fix.variable, ()) and finding.severity in SHOWN
         absurd = other or (finding.severity in SERIOUS and about == fix.variable)
-        if absurd and rule and _number(rule["new"]) is not None:
+        if absurd and rule and number(rule["new"]) is not None:
             return finding
     return None
 
@@ -373,28 +367,3 @@ def _edit(settings: Settings, run: Run, make: Callable[[Path, str], Edit]) -> Ed
             with suppress(TriageError):
                 return make(path, name)
     return None
-
-
-def target(value: object, fix: Fix) -> float | str | bool | None:
-    """The new value; None when the fix does not apply to this value or would not change it."""
-    [(how, amount)] = fix.change.items()
-    number, wanted = _number(value), _number(amount)
-    if how == "set":
-        same = str(amount) == str(value) or (wanted is not None and wanted == number)
-        return None if same else amount
-    if number is None or wanted is None or not math.isfinite(number):
-        return None
-    low, high = BOUNDS.get(fix.variable, (-math.inf, math.inf))
-    result = min(max(number * wanted if how == "multiply" else number + wanted, low), high)
-    if how == "multiply" and wanted > 1:
-        result = max(result, LEAST_RAISED.get(fix.variable, result))
-    if isinstance(value, int) and number:
-        result = max(round(result), 1)
-    return None if result == number else result
-
-
-def _number(value: object) -> float | None:
-    try:
-        return None if isinstance(value, bool) else float(value)  # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError):
-        return None
