@@ -19,6 +19,7 @@ from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
+from ..tools.series import SeriesTable
 from ..tools.settings import Setting, Settings
 from .acceptance.demands import demands
 from .change.reverts import AGAIN, to_take_back
@@ -68,8 +69,22 @@ class Nothing(Phrase):
     """No change is proposed yet, with the reason."""
 
 
-def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en") -> Proposal | Nothing:
-    """The one change of the most probable hypothesis whose fix applies to this run's settings."""
+def propose(
+    diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en", table: SeriesTable | None = None
+) -> Proposal | Nothing:
+    """The one change of the most probable hypothesis whose fix applies to this run's settings.
+
+    Args:
+        table: the curves of the run, for the bounds of the acceptance that they give.
+    """
+    chosen = _chosen(diagnosis, settings, run, lang)
+    entry = next((h.entry for h in diagnosis.hypotheses if h.entry.id == getattr(chosen, "entry", "")), None)
+    if isinstance(chosen, Nothing) or entry is None:
+        return chosen
+    return replace(chosen, acceptance=(*chosen.acceptance, *demands(entry, diagnosis.findings, table)))
+
+
+def _chosen(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | Nothing:
     if diagnosis.state != "diagnosed":
         return Nothing(f"the diagnosis is {diagnosis.state}", f"诊断结果为 {diagnosis.state}")
     believed = leading([h for h in diagnosis.hypotheses if h.status in ("established", "supported")])
@@ -94,12 +109,11 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
     for hypothesis in believed:
         if shown := _in_program(hypothesis):
             return _mends(hypothesis, shown, settings, lang)
-        asked = demands(hypothesis.entry, diagnosis.findings)
         for fix in _fixes(hypothesis):
             if not possible(fix, run):
                 forbidden = True
             elif proposal := _apply(hypothesis, fix, settings, run, lang):
-                return replace(proposal, acceptance=(*proposal.acceptance, *asked))
+                return proposal
     if forbidden and (card := without_bf16(run)):
         return Nothing(f"the change needs bf16, and the {card[0]} has none", f"该改动需要 bf16，而 {card[0]} 不支持")
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")

@@ -144,7 +144,7 @@ def _answer(
         listen(FindingMade(f"F{i}", finding))
     files, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
     table, checks = (seen.table, seen.checks) if seen else (None, ())
-    proposal = propose(diagnosis, settings, files, lang)
+    proposal = propose(diagnosis, settings, files, lang, table)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, table, checks)
