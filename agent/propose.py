@@ -201,11 +201,13 @@ def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
         yield hypothesis.cause.fix
     if hypothesis.entry.fix:
         yield hypothesis.entry.fix
+    yield from (c.fix for c in hypothesis.entry.causes if c.fix and not c.for_ and c.fix.variable not in NOT_A_SETTING)
 
 
 def _computed(hypothesis: Hypothesis, finding: Finding) -> Fix:
-    asked = finding.data[PROPOSES]
-    fix = hypothesis.entry.fix
+    asked, entry = finding.data[PROPOSES], hypothesis.entry
+    known = [f for f in (*(c.fix for c in entry.causes), entry.fix) if f is not None]
+    fix = next((f for f in known if f.variable == asked["variable"]), entry.fix)
     return Fix(
         variable=asked["variable"],
         change={"set": asked["new"]},
