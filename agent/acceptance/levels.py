@@ -29,7 +29,7 @@ FASTER = 0.1
 """Share by which a speed must leave the level that is complained of. Own judgement."""
 SPEEDS = ("tokens_per_second", "samples_per_second", "mfu", "step_time")
 """Measures of speed, of which the first that is logged is asked for."""
-TRAINED = bounded(r"(?i)loss|reward|nll|损失|奖励")
+TRAINED = bounded(r"(?i)loss|reward|nll|learning_rate|grad|损失|奖励")
 """In the name of a measure that only a training has."""
 AGAINST = "_against_baseline"
 SETTLED = 3
