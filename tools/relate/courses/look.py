@@ -11,6 +11,7 @@ from ...series import SeriesTable
 from ...tables.table import Table
 from .clipped import clipped
 from .critics import unlearned
+from .leashed import leashed
 from .left import Left
 from .norms import shrunk
 from .read import courses
@@ -39,6 +40,7 @@ CODES = declare(
     ("values-far-from-returns", CHECK, "the value estimates lie far from the returns to the end"),
     ("old-loss-rises-with-restarted-rate", CHECK, "after an annealed stage the rate climbs again, a loss with it"),
     ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
+    ("policy-held-by-penalty", CHECK, "the reward stands under a KL penalty far above that of a run that learned"),
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
 )
 
@@ -48,7 +50,7 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     found = courses(series, tables)
     told = [
         *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
-        *rewarmed(found), *clipped(run, found),
+        *rewarmed(found), *clipped(run, found), *leashed(run, found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))
