@@ -206,7 +206,7 @@ def viewed(answer: Answer, lang: str) -> Answer:
         return answer
     d, seen = answer.diagnosis, answer.seen
     settings, run = (seen.settings, seen.run) if seen else (Settings(), Run(Path()))
-    proposal = staying(propose(d, settings, run, lang), d, answer.reply.plans)
+    proposal = staying(propose(d, settings, run, lang, seen.table if seen else None), d, answer.reply.plans)
     head = (headline(d, lang, seen is not None), *reply_lines(answer.reply, d, proposal, lang, seen is not None))
     return replace(answer, lang=lang, proposal=proposal, head=head)
 
