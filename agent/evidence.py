@@ -193,6 +193,7 @@ def look(
         if beside:
             reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
         reports.append(_try("restarts", lambda: _since(run, read.table)))
+        reports.append(_try("grown", lambda: _raised(run, read.table, log, opened)))
         reports.append(_try("again", lambda: _again(whole, every.table)))
         reports.append(_try("courses", lambda: _courses(whole, every.table, all_opened)))
         about = name_of(run) if others else ""
@@ -314,6 +315,12 @@ def _since(run: Run, table: SeriesTable) -> Report:
     from ..tools.relate.earlier.attempts import since_restart
 
     return since_restart(run, table)
+
+
+def _raised(run: Run, table: SeriesTable, log: Report, opened: Opened | None) -> Report:
+    from ..tools.relate.earlier.grown import since_raised
+
+    return since_raised(run, table, log.findings, opened.events if opened else ())
 
 
 def _again(run: Run, table: SeriesTable) -> Report:

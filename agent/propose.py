@@ -5,7 +5,6 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -20,24 +19,18 @@ from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.phrase import Phrase
 from ..tools.run import Run
 from ..tools.secrets import Shown, visible, visible_lines
+from ..tools.series import SeriesTable
 from ..tools.settings import Setting, Settings
 from .acceptance.demands import demands
+from .change.reverts import AGAIN, to_take_back
+from .change.target import number, target
 from .diagnose import Diagnosis, leading
 from .ranking import SERIOUS, SHOWN, Hypothesis, alike
-from .reverts import AGAIN, to_take_back
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
 OTHER_UNITS = {"warmup_steps": ("warmup_samples",)}
 """The same setting counted in another unit: what a finding says of it holds for the setting."""
-LEAST_RAISED: dict[str, float] = {"warmup_steps": 100, "warmup_ratio": 0.03}
-"""What a setting becomes at least when it is raised: the lower end of what the runbook's sources name."""
-BOUNDS: dict[str, tuple[float, float]] = {
-    "zero_stage": (0, 3),
-    "gpu_memory_utilization": (0.05, 0.95),
-    "dpo_beta": (0.0, 10.0),
-}
-"""Range in which a changed value stays; beyond it the change has no meaning."""
 UNSEEN = Phrase("not visible in the files that were read", "所读文件中看不到")
 COMPUTED = Phrase("What the arithmetic says fits, and the finding is gone.", "算式成立，该发现消失。")
 MENDED = Phrase("The finding is gone, and with it what was measured.", "该发现消失，测得的现象也随之消失。")
@@ -68,14 +61,30 @@ class Proposal:
     expect: str
     undo: str
     acceptance: tuple[Criterion, ...]
+    stays: tuple[str, ...] = ()
+    """What of all that stays people are most likely to change, see `stays`."""
 
 
 class Nothing(Phrase):
     """No change is proposed yet, with the reason."""
 
 
-def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en") -> Proposal | Nothing:
-    """The one change of the most probable hypothesis whose fix applies to this run's settings."""
+def propose(
+    diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en", table: SeriesTable | None = None
+) -> Proposal | Nothing:
+    """The one change of the most probable hypothesis whose fix applies to this run's settings.
+
+    Args:
+        table: the curves of the run, for the bounds of the acceptance that they give.
+    """
+    chosen = _chosen(diagnosis, settings, run, lang)
+    entry = next((h.entry for h in diagnosis.hypotheses if h.entry.id == getattr(chosen, "entry", "")), None)
+    if isinstance(chosen, Nothing) or entry is None:
+        return chosen
+    return replace(chosen, acceptance=(*chosen.acceptance, *demands(entry, diagnosis.findings, table)))
+
+
+def _chosen(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | Nothing:
     if diagnosis.state != "diagnosed":
         return Nothing(f"the diagnosis is {diagnosis.state}", f"诊断结果为 {diagnosis.state}")
     believed = leading([h for h in diagnosis.hypotheses if h.status in ("established", "supported")])
@@ -100,12 +109,11 @@ def propose(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str = "en"
     for hypothesis in believed:
         if shown := _in_program(hypothesis):
             return _mends(hypothesis, shown, settings, lang)
-        asked = demands(hypothesis.entry, diagnosis.findings)
         for fix in _fixes(hypothesis):
             if not possible(fix, run):
                 forbidden = True
             elif proposal := _apply(hypothesis, fix, settings, run, lang):
-                return replace(proposal, acceptance=(*proposal.acceptance, *asked))
+                return proposal
     if forbidden and (card := without_bf16(run)):
         return Nothing(f"the change needs bf16, and the {card[0]} has none", f"该改动需要 bf16，而 {card[0]} 不支持")
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
@@ -126,7 +134,7 @@ def _taken_back(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -
     words = Phrase(change.why("en"), change.why("zh"))
     old = str(change.first["old"])
     to = (
-        {"set": old if (n := _number(old)) is None else int(n) if n.is_integer() and n < 1e15 else n}
+        {"set": old if (n := number(old)) is None else int(n) if n.is_integer() and n < 1e15 else n}
         if change.setting
         else {"do": {"en": change.do("en"), "zh": change.do("zh")}}
     )
@@ -193,11 +201,13 @@ def _fixes(hypothesis: Hypothesis) -> Iterator[Fix]:
         yield hypothesis.cause.fix
     if hypothesis.entry.fix:
         yield hypothesis.entry.fix
+    yield from (c.fix for c in hypothesis.entry.causes if c.fix and not c.for_ and c.fix.variable not in NOT_A_SETTING)
 
 
 def _computed(hypothesis: Hypothesis, finding: Finding) -> Fix:
-    asked = finding.data[PROPOSES]
-    fix = hypothesis.entry.fix
+    asked, entry = finding.data[PROPOSES], hypothesis.entry
+    known = [f for f in (*(c.fix for c in entry.causes), entry.fix) if f is not None]
+    fix = next((f for f in known if f.variable == asked["variable"]), entry.fix)
     return Fix(
         variable=asked["variable"],
         change={"set": asked["new"]},
@@ -267,7 +277,7 @@ def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
         about = finding.data.get("variable")
         other = about in OTHER_UNITS.get(fix.variable, ()) and finding.severity in SHOWN
         absurd = other or (finding.severity in SERIOUS and about == fix.variable)
-        if absurd and rule and _number(rule["new"]) is not None:
+        if absurd and rule and number(rule["new"]) is not None:
             return finding
     return None
 
@@ -373,28 +383,3 @@ def _edit(settings: Settings, run: Run, make: Callable[[Path, str], Edit]) -> Ed
             with suppress(TriageError):
                 return make(path, name)
     return None
-
-
-def target(value: object, fix: Fix) -> float | str | bool | None:
-    """The new value; None when the fix does not apply to this value or would not change it."""
-    [(how, amount)] = fix.change.items()
-    number, wanted = _number(value), _number(amount)
-    if how == "set":
-        same = str(amount) == str(value) or (wanted is not None and wanted == number)
-        return None if same else amount
-    if number is None or wanted is None or not math.isfinite(number):
-        return None
-    low, high = BOUNDS.get(fix.variable, (-math.inf, math.inf))
-    result = min(max(number * wanted if how == "multiply" else number + wanted, low), high)
-    if how == "multiply" and wanted > 1:
-        result = max(result, LEAST_RAISED.get(fix.variable, result))
-    if isinstance(value, int) and number:
-        result = max(round(result), 1)
-    return None if result == number else result
-
-
-def _number(value: object) -> float | None:
-    try:
-        return None if isinstance(value, bool) else float(value)  # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError):
-        return None

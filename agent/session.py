@@ -21,6 +21,7 @@ from ..tools.secrets import redact
 from ..tools.settings import Settings
 from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable
+from .change.stays import staying
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst
@@ -143,10 +144,11 @@ def _answer(
         listen(FindingMade(f"F{i}", finding))
     files, settings = (seen.run, seen.settings) if seen else (Run(Path()), Settings())
     table, checks = (seen.table, seen.checks) if seen else (None, ())
-    proposal = propose(diagnosis, settings, files, lang)
+    proposal = propose(diagnosis, settings, files, lang, table)
     if isinstance(proposal, Proposal):
         listen(ProposalMade(proposal))
     reply = respond(asked, books.runbook, diagnosis, proposal, table, checks)
+    proposal = staying(proposal, diagnosis, reply.plans)
     orders = tuple(order_lines(asked.orders, seen.orders if seen else (), lang))
     which, beside = about(seen, lang, place(seen.about, paths)) if seen else ((), ())
     said = (*opening, *which, *orders, *lines(reply, diagnosis, proposal, lang, looked), *beside)

@@ -203,6 +203,8 @@ class Entry(Strict):
     """The cheapest read-only check that splits this from its rivals."""
     fix: Fix | None = None
     """None where nothing should be changed (benign, or only a check)."""
+    stays: tuple[str, ...] = ()
+    """What people wrongly reach for: settings, or things of `agent.change.stays`. A proposal names them as kept."""
     acceptance: tuple[Criterion, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     cautions: tuple[Caution, ...] = ()

@@ -96,6 +96,8 @@ _DOCUMENT_NAME = re.compile(
     r"\.(?:md|markdown|rst|txt|adoc|org|diff|patch)$"
     r"|^(?:change(?:s|log)?|news|notes?|todo|plan|readme|history|requirements)(?:[._-]|$)", _I
 )  # fmt: skip
+_VERSIONED = re.compile(rb"\s*(?:commit [0-9a-f]{7,40}\b.{0,200}\n(?:Merge: .{1,100}\n)?Author: |diff --git )")
+"""How `git log`, `git show` and `git diff` begin."""
 _LISTED = bounded(
     rb"(?mi)^[ \t]{0,8}\d{1,9}(?:\.\d{1,3})?[ ]?[kmgtp]?i?b?[ \t]{1,8}\S{0,200}(?:ckpt|checkpoint|step|iter)[_-]{0,2}\d|^[-dl](?:[r-][w-][xsStT-]){3}[.+@]?[ ]{1,4}\S"
 )
@@ -343,8 +345,8 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("metrics", "lines of clock, value and step")
     if _DRAWN.search(head) or columned(head):
         return Recognised("table", "rows of a monitoring tool or a scheduler")
-    if len(_LISTED.findall(head)) >= 3:
-        return Recognised("document", "list of files with their sizes")
+    if _VERSIONED.match(head) or len(_LISTED.findall(head)) >= 3:
+        return Recognised("document", "changes of files, or a list of them with their sizes")
     if _mostly_pairs(head):
         return Recognised("config", "text with `key = value` lines")
     if _LOG_TEXT.search(head):

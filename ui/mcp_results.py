@@ -109,6 +109,8 @@ class Change(Result):
     hidden: bool = False
     """Whether credentials are hidden in it, so that it does not apply as shown; `triage cases patch` makes it again."""
     unchanged: list[str]
+    stays: list[str] = []
+    """What of it people are most likely to change here."""
     why: str
     check_first: str
     expect: str

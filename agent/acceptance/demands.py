@@ -14,7 +14,9 @@ from ...knowledge.entry import Criterion, Entry
 from ...knowledge.sign import parse_sign
 from ...tools.findings import Finding
 from ...tools.patterns import bounded
+from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
+from .levels import asked, begun, left, reached
 
 SLACK, NOISE = 0.05, 3.0
 """Share of a level, and points' noises, by which the next run may miss it."""
@@ -32,8 +34,8 @@ ROOM = 0.9
 Data = Mapping[str, Any]
 
 
-def demands(entry: Entry, findings: Iterable[Finding]) -> tuple[Criterion, ...]:
-    """The criteria that the findings for an entry give, each with its number."""
+def demands(entry: Entry, findings: Iterable[Finding], table: SeriesTable | None = None) -> tuple[Criterion, ...]:
+    """The criteria that the findings for an entry give, each with its number, and what the run itself reached."""
     findings = tuple(findings)
     held = [f for f in findings if f.code in entry.speaks.for_]
     found = [c for f in held if f.code in ASKS for c in ASKS[f.code](f.data)]
@@ -45,6 +47,8 @@ def demands(entry: Entry, findings: Iterable[Finding]) -> tuple[Criterion, ...]:
         metric = str(changed.data.get("metric"))
         if any(metric in part.names for part in parts):
             found += _back(changed.data, worse.get(metric, 0))
+    if table is not None:
+        found += [*reached(held, table), *left(entry, table)]
     own = {c.metric for c in entry.acceptance if c.low is not None or c.high is not None}
     first: dict[str, Criterion] = {}
     for criterion in found:
@@ -53,25 +57,16 @@ def demands(entry: Entry, findings: Iterable[Finding]) -> tuple[Criterion, ...]:
     return tuple(first.values())[:MOST]
 
 
-def _asked(metric: str, is_: str, bound: float | str, unit: str, en: str, zh: str) -> Criterion:
-    where = {"at-least": "low", "at-most": "high", "equals": "value"}[is_]
-    number = float(f"{bound:.4g}") if is_ != "equals" and not isinstance(bound, str) else bound
-    said = {"en": f"from this run's numbers: {en}", "zh": f"由本次运行的数字得出：{zh}"}
-    return Criterion.model_validate(
-        {"metric": metric, "is": is_, where: number, "unit": unit, "basis": "proposed", "definition": said}
-    )
-
-
 def _given(one: Data) -> Criterion:
     """What a relation asks for itself."""
-    return _asked(str(one["metric"]), one["is"], float(one["bound"]), "", str(one["en"]), str(one["zh"]))
+    return asked(str(one["metric"]), one["is"], float(one["bound"]), "", str(one["en"]), str(one["zh"]))
 
 
 def _room(finding: Finding) -> Iterator[Criterion]:
     """The peak stays below the card that was full."""
     total = next((float(m[1] or m[2]) for e in finding.evidence if (m := CARD.search(e.text or ""))), None)
     if total:
-        yield _asked("peak_gpu_memory", "at-most", ROOM * total, "GiB", f"{ROOM:.0%} of the card's {total:g} GiB",
+        yield asked("peak_gpu_memory", "at-most", ROOM * total, "GiB", f"{ROOM:.0%} of the card's {total:g} GiB",
                      f"显卡 {total:g} GiB 的 {ROOM:.0%}")  # fmt: skip
 
 
@@ -87,34 +82,41 @@ def _back(data: Data, bad: int) -> Iterator[Criterion]:
             f"第 {float(data['at']):.10g} 步之前为 {before:.4g}",
         )
         is_, bound = ("at-least", before - slack) if better > 0 else ("at-most", before + slack)
-        yield _asked(metric, is_, bound, "", *said)
+        yield asked(metric, is_, bound, "", *said)
 
 
 def _pool(data: Data) -> Iterator[Criterion]:
     need = float(data["need"])
-    yield _asked("kv_pool", "at-least", need, "GiB", f"one sequence needs {need:.3g} GiB of cache",
+    yield asked("kv_pool", "at-least", need, "GiB", f"one sequence needs {need:.3g} GiB of cache",
                  f"一条序列的 KV cache 需要 {need:.3g} GiB")  # fmt: skip
     if data.get("least_share") and data.get("most_share"):
-        yield _asked("gpu_memory_utilization", "at-least", float(data["least_share"]), "",
+        yield asked("gpu_memory_utilization", "at-least", float(data["least_share"]), "",
                      f"the smallest share that holds the weights and {need:.3g} GiB",
                      f"放下权重和 {need:.3g} GiB 的最小占比")  # fmt: skip
 
 
 def _steps(data: Data) -> Iterator[Criterion]:
-    yield _asked("max_steps", "equals", round(float(data["computed"])), "steps", str(data.get("formula", "")),
+    yield asked("max_steps", "equals", round(float(data["computed"])), "steps", str(data.get("formula", "")),
                  str(data.get("formula", "")))  # fmt: skip
+
+
+def _decays(data: Data) -> Iterator[Criterion]:
+    planned, at = float(data["planned"]), float(data["at"])
+    yield asked("lr_floor_step", "at-least", (planned + at) / 2, "steps",
+                f"the floor is reached at step {at:.10g} of {planned:.10g}: nearer the end than that",
+                f"最低值在第 {at:.10g} 步就达到，共需 {planned:.10g} 步：应更接近结束")  # fmt: skip
 
 
 def _batch(data: Data) -> Iterator[Criterion]:
     if "token" in str(data.get("quantity", "")):
-        yield _asked("global_batch_tokens", "equals", float(data["computed"]), "tokens",
+        yield asked("global_batch_tokens", "equals", float(data["computed"]), "tokens",
                      f"{data.get('formula')}; the plan's {float(data['other']):.3g} is not what the parts make",
                      f"{data.get('formula')}；计划中的 {float(data['other']):.3g} 与各项乘积不符")  # fmt: skip
 
 
 def _score(data: Data) -> Iterator[Criterion]:
     before, after = float(data["before"]), float(data["after"])
-    yield _asked("score_at_first_bad_checkpoint", "at-least", (before + after) / 2, "points",
+    yield asked("score_at_first_bad_checkpoint", "at-least", (before + after) / 2, "points",
                  f"{before:.1f} before and {after:.1f} from checkpoint {float(data['at']):.10g} on: nearer the first",
                  f"检查点 {float(data['at']):.10g} 之前为 {before:.1f}，之后为 {after:.1f}：须更接近前者")  # fmt: skip
 
@@ -122,35 +124,35 @@ def _score(data: Data) -> Iterator[Criterion]:
 def _alike(data: Data) -> Iterator[Criterion]:
     if data.get("alike_error"):
         error = 1.96 * float(data["alike_error"])
-        yield _asked("score_difference_same_weights", "at-most", error, "points",
+        yield asked("score_difference_same_weights", "at-most", error, "points",
                      f"1.96 standard errors of {float(data['alike_error']):.2g} points",
                      f"{float(data['alike_error']):.2g} 个点标准误的 1.96 倍")  # fmt: skip
 
 
 def _queue(data: Data) -> Iterator[Criterion]:
-    yield _asked("requests_waiting", "at-most", QUEUE, "requests", f"{float(data['waiting']):.0f} waited",
+    yield asked("requests_waiting", "at-most", QUEUE, "requests", f"{float(data['waiting']):.0f} waited",
                  f"原有 {float(data['waiting']):.0f} 个在等待")  # fmt: skip
 
 
 def _first_token(data: Data) -> Iterator[Criterion]:
     fast, slow = (float(p) for p in data["first_p95"])
-    yield _asked("p95_time_to_first_token", "at-most", 1.1 * fast, "s", f"{fast:.3g} s before, {slow:.3g} s now",
+    yield asked("p95_time_to_first_token", "at-most", 1.1 * fast, "s", f"{fast:.3g} s before, {slow:.3g} s now",
                  f"之前 {fast:.3g} s，现在 {slow:.3g} s")  # fmt: skip
 
 
 def _links(data: Data) -> Iterator[Criterion]:
     said = ", ".join(f"{name} {was:g} -> {now:g}" for name, (was, now) in data["grown"].items())
-    yield _asked("link_errors_grown", "equals", 0, "errors", said, said)
+    yield asked("link_errors_grown", "equals", 0, "errors", said, said)
 
 
 def _whole(data: Data) -> Iterator[Criterion]:
     least = 0.98 * float(data["others"])
-    yield _asked("checkpoint_size", "at-least", least, "", f"the others have {float(data['others']):g}",
+    yield asked("checkpoint_size", "at-least", least, "", f"the others have {float(data['others']):g}",
                  f"其余为 {float(data['others']):g}")  # fmt: skip
 
 
 def _like_trained(data: Data) -> Iterator[Criterion]:
-    yield _asked("chat_template_family_served", "equals", str(data["trained"]), "", "that of training", "与训练相同")
+    yield asked("chat_template_family_served", "equals", str(data["trained"]), "", "that of training", "与训练相同")
 
 
 ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
@@ -161,6 +163,8 @@ ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
     "checkpoint-smaller": _whole,
     "template-differs-when-served": _like_trained,
     "kv-pool-below-need": _pool,
+    "lr-floor-early": _decays,
+    "starts-above-guessing": begun,
     "steps-contradict-tokens": _steps,
     "batch-contradicts-plan": _batch,
     "score-falls-at-checkpoint": _score,

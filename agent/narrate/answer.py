@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
+from ..change.stays import called
 from ..diagnose import LEAST, Diagnosis, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
@@ -223,7 +224,8 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str, run: str, can
         yield WORDS["hidden"].say(lang)
     for key in ("why", "expect", "undo"):
         yield f"- {WORDS[key].say(lang, text=named(getattr(p, key), lang))}"
-    yield f"- {WORDS['unchanged'].say(lang)}"
+    names = ("、" if lang == "zh" else ", ").join(called(name, lang) for name in p.stays)
+    yield f"- {WORDS['stays'].say(lang, names=names) if names else WORDS['unchanged'].say(lang)}"
     yield ""
     yield WORDS["acceptance"].say(lang)
     yield from (f"- {criterion(c, lang)}" for c in p.acceptance)

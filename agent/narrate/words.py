@@ -93,6 +93,7 @@ WORDS = phrases(
     ("expect", "Expect: {text}", "预期：{text}"),
     ("undo", "Undo: {text}", "撤销：{text}"),
     ("unchanged", "Leave everything else as it is.", "其余设置保持不变。"),
+    ("stays", "Leave everything else as it is; keep above all: {names}.", "其余设置保持不变，尤其不要动：{names}。"),
     ("no-change", "No change is proposed yet: {why}.", "暂不建议改动：{why}。"),
     ("acceptance", "### It is fixed when", "### 满足以下条件才算修好"),
     ("hidden", "Credentials and control characters are hidden in this patch, so it does not apply as shown; "

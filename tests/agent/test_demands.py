@@ -1,8 +1,11 @@
 """The numbers that a run's own findings ask of the next one."""
 
+import numpy as np
+
 from triage.agent.acceptance.demands import demands
 from triage.agent.session import index
 from triage.tools.findings import Evidence, Finding, Severity
+from triage.tools.series import Series, SeriesTable
 
 BOOK = {entry.id: entry for entry in index(None).runbook}
 
@@ -44,3 +47,58 @@ def test_a_measure_that_nobody_knows_comes_back_where_its_sign_says_which_way_is
     sign = found("sign-rises-host-memory", sign="rises(host_memory)")
     grew = found("metric-changed", metric="host_memory", before=40.0, after=90.0, at=900.0, noise=0.1, group="")
     assert asked("host-memory-exhausted", sign, grew) == {"host_memory": ("at-most", 42.0)}
+
+
+def curve(metric, values, file="train.log", start=1, key=""):
+    steps = np.arange(start, start + len(values))
+    return Series(metric, key or metric, steps, np.array(values, float), np.arange(1, len(values) + 1), file)
+
+
+def stopped(code, file="train.log", severity=Severity.S0):
+    return Finding(code, severity, code, evidence=(Evidence(file, 90),))
+
+
+def with_table(entry, table, *findings):
+    return {c.metric: (c.is_, c.low if c.low is not None else c.high) for c in demands(BOOK[entry], findings, table)}
+
+
+def test_a_training_that_stopped_must_get_beyond_that_step():
+    table = SeriesTable((curve("loss", np.linspace(4, 2, 1000)),))
+    assert with_table("nccl-hang", table, stopped("nccl-timeout"))["steps_reached"] == ("at-least", 1020)
+    late = SeriesTable((curve("loss", np.linspace(4, 2, 1000), start=20_000),))
+    assert with_table("collective-mismatch", late, stopped("nccl-timeout"))["steps_reached"] == ("at-least", 21_419)
+
+
+def test_a_training_that_stopped_before_its_first_step_must_make_one():
+    table = SeriesTable((curve("loss", np.linspace(4, 2, 500), file="last_week.log", key="loss_ctc"),))
+    assert with_table("cuda-fork-init-error", table, stopped("cuda-fork-error"))["steps_reached"] == ("at-least", 1)
+
+
+def test_a_server_or_a_note_asks_for_no_step():
+    served = SeriesTable((curve("tokens_per_second", np.full(50, 900.0)),))
+    assert "steps_reached" not in with_table("nccl-hang", served, stopped("nccl-timeout"))
+    table = SeriesTable((curve("loss", np.linspace(4, 2, 1000)),))
+    assert "steps_reached" not in with_table("nccl-hang", table, stopped("nccl-timeout", severity=Severity.S3))
+
+
+def test_a_speed_that_is_complained_of_is_the_bound_of_the_next():
+    slow = SeriesTable((curve("tokens_per_second", [200.0, 400, *[1000.0] * 40]),))
+    assert with_table("comm-bottleneck", slow)["tokens_per_second"] == ("at-least", 1100.0)
+    timed = SeriesTable((curve("step_time", [9.0, 5, *[2.2] * 40]),))
+    assert with_table("comm-bottleneck", timed)["step_time"] == ("at-most", 2.0)
+
+
+def test_an_entry_that_asks_for_no_speed_has_no_bound_of_it():
+    slow = SeriesTable((curve("tokens_per_second", [1000.0] * 40),))
+    assert with_table("loss-nan-high-lr", slow) == {}
+    assert with_table("comm-bottleneck", SeriesTable((curve("tokens_per_second", [1000.0, 1000.0]),))) == {}
+
+
+def test_a_floor_that_is_reached_early_must_come_near_the_end():
+    early = found("lr-floor-early", at=1000.0, planned=9000.0)
+    assert asked("lr-schedule-misconfig", early) == {"lr_floor_step": ("at-least", 5000)}
+
+
+def test_a_loss_above_guessing_must_begin_there():
+    high = found("starts-above-guessing", first=80.0, guessing=10.0)
+    assert asked("bad-init", high) == {"first_loss": ("at-most", 11.0)}

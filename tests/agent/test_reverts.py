@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from triage.agent.change.reverts import to_take_back
 from triage.agent.evidence import look
 from triage.agent.propose import possible
 from triage.agent.ranking import rank
-from triage.agent.reverts import to_take_back
 from triage.knowledge.entry import Fix
 from triage.knowledge.runbook import load
 from triage.tools.discover import discover

@@ -18,6 +18,7 @@ from .event import Event
 
 _OLD = bounded(r"^--- (?:a/)?(\S+)")
 _NEW = bounded(r"^\+\+\+ (?:b/)?(\S+)")
+_GIT = bounded(r"^diff --git \"?a/\S+ \"?b/([^\s\"]+)")
 _HUNK = bounded(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _META = re.compile(
     r"^(?:diff --git |index [0-9a-f]+\.\.|new file mode|deleted file mode|similarity index"
@@ -86,7 +87,9 @@ def split(lines: Sequence[Line]) -> tuple[list[_Hunk], list[Line]]:
         if (old := _OLD.match(text)) and (new := _NEW.match(following)):
             file, inside, i = (old[1] if new[1] == "/dev/null" else new[1]), False, i + 2
             continue
-        if file and (hunk := _HUNK.match(text)):
+        if git := _GIT.match(text):  # `git show` pasted without its index and file lines
+            file, inside = git[1], False
+        elif file and (hunk := _HUNK.match(text)):
             hunks.append(_Hunk(file))
             at, inside, old_open, new_open, before = int(hunk[1]), True, [], [], ""
         elif inside and text[:1] in ("+", "-", " ", "") and (text or following[:1] in ("+", "-", " ")):
@@ -224,3 +227,8 @@ def between(before: Sequence[Line], after: Sequence[Line], name: str) -> Iterato
     """What changed from one list of packages to another; the places are those of the later list, named `name`."""
     hunk = _Hunk(name, [(n, n, "", t) for n, t in before], [(n, n, "", t) for n, t in after])
     yield from _packages(hunk, name)
+
+
+def between_commands(before: Line, after: Line, name: str) -> Iterator[Event]:
+    """What the flags of two commands set differently, in a file called `name`."""
+    yield from _settings(_Hunk(name, [(*before[:1], 0, "", before.text)], [(*after[:1], 0, "", after.text)]), name)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ...agent.acceptance.verify import Verdict
 from ...agent.answer import Answer
+from ...agent.change.stays import staying
 from ...agent.conversation import Answered, Conversation
 from ...agent.events import Listen, Notice, Token, stream
 from ...agent.narrate.answer import headline
@@ -205,7 +206,7 @@ def viewed(answer: Answer, lang: str) -> Answer:
         return answer
     d, seen = answer.diagnosis, answer.seen
     settings, run = (seen.settings, seen.run) if seen else (Settings(), Run(Path()))
-    proposal = propose(d, settings, run, lang)
+    proposal = staying(propose(d, settings, run, lang, seen.table if seen else None), d, answer.reply.plans)
     head = (headline(d, lang, seen is not None), *reply_lines(answer.reply, d, proposal, lang, seen is not None))
     return replace(answer, lang=lang, proposal=proposal, head=head)
 

@@ -30,7 +30,7 @@ for batch in loader:
 """
 
 
-def _regions(view: View) -> Iterator[tuple[Pace, Event]]:
+def regions(view: View) -> Iterator[tuple[Pace, Event]]:
     """What runs in each step and keeps a graph if it has one."""
     for pace in view.each_step:
         yield from ((pace, e) for e in pace.events if not no_grad(e.contexts))
@@ -111,7 +111,7 @@ def loss_kept_with_graph(view: View) -> Iterator[Fault]:
     Why: the sum keeps the activations of every step alive, and memory grows until it runs out.
     Known gaps: sums that another file keeps.
     """
-    for pace, event in _regions(view):
+    for pace, event in regions(view):
         training = pace.training
         found = _added(event.node) if event.kind == "assign" else None
         if not found or isinstance(found[1], (ast.List, ast.Tuple, ast.ListComp)):
@@ -145,11 +145,11 @@ def tensors_kept_with_graph(view: View) -> Iterator[Fault]:
     Why: each of them keeps the activations of its step alive.
     """
     yield from kept_by_modules(view)
-    for pace, event in _regions(view):
+    for pace, event in regions(view):
         training = pace.training
         if pace.looped and training is not None and not training.of("step"):
             continue  # no step: the pieces of one pass, which are put together behind it
-        found = _collected(view, event)
+        found = collected(view, event)
         if found is None:
             continue
         name, values = found
@@ -171,7 +171,7 @@ def _kept_of(view: View, training: Training | None, value: ast.expr) -> str:
     return f"{key(value)}.item()" if one else _detached(view, value)
 
 
-def _collected(view: View, event: Event) -> tuple[str, list[ast.expr]] | None:
+def collected(view: View, event: Event) -> tuple[str, list[ast.expr]] | None:
     """(list, what is put into it) of `append`, `extend` and `+= [...]`."""
     node = event.node
     if isinstance(node, ast.Call) and node.args:

@@ -12,6 +12,7 @@ from ...tables.table import Table
 from .clipped import clipped
 from .critics import unlearned
 from .held import held
+from .leashed import leashed
 from .left import Left
 from .norms import shrunk
 from .read import courses
@@ -43,6 +44,7 @@ CODES = declare(
     ("values-far-from-returns", CHECK, "the value estimates lie far from the returns to the end"),
     ("old-loss-rises-with-restarted-rate", CHECK, "after an annealed stage the rate climbs again, a loss with it"),
     ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
+    ("policy-held-by-penalty", CHECK, "the reward stands under a KL penalty far above that of a run that learned"),
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
     ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
     ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
@@ -59,7 +61,7 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     told = [
         *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
         *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
-        *stands(run, found), *followed(found),
+        *stands(run, found), *followed(found), *leashed(run, found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))

@@ -26,6 +26,12 @@ CLIP = bounded(
     r"(?i)(?<![a-z])(?:(?:max[_-]?)?(?:grad(?:ient)?[_-]?)?clip(?:ping)?(?:[_-]?(?:grad\w*|norm|value|at|to))?"
     r"|max[_-](?:grad[_-])?(?:norm|gn)|gradient_clipping|clip_grad_norm|(?:梯度)?裁剪\S{0,2})" + _NUMBER
 )
+COEFFICIENT = bounded(
+    r"(?i)(?<![a-z])(?:init_?)?(?:(?:ref_?)?kl(?!_?(?:target|estimator|type|horizon))(?:[_-](?:ref|loss|pen|penalty|ctl|ctrl|reg))?"
+    r"(?:[_-]?(?:coef\w{0,8}|weight|beta|lambda|alpha|w|scale))?|(?:grpo_|ppo_)?beta(?![_\d])|(?:KL|散度)(?:惩罚)?(?:系数|权重))"
+    + _NUMBER
+)
+"""The weight of the KL penalty."""
 HANDED = bounded(
     r"(?i)(?<![a-z])(?:weight_?decay|w_?decay|wd)[\"']?\s?[:=]\s?(?:float\()?(?:[a-z_]\w{0,30}(?:\.|\[[\"'])){1,4}([a-z_]\w{0,30})"
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -38,6 +39,9 @@ GROWN, SIZE = 0.05, 5.0
 """Share of its level, and times its noise, by which it grows at least. Own judgement."""
 LATE = 0.35
 """Share of the growth that falls into the second half at least: a cache that fills levels off. Own judgement."""
+FALL, AGAIN, ALIKE = 0.5, 1.9, 1.5
+"""Share of its range by which a memory falls at a restart, times the usual distance of two rows that lies between them
+where earlier rows were written anew, and times the slowest growth that the fastest may be."""
 MEMORIES = ("gpu_memory", "host_memory")
 
 
@@ -140,6 +144,7 @@ def growing(lines: Sequence[Line]) -> Iterator[Finding]:
     for name in MEMORIES:
         found = [(grown, line) for line in lines if line.name == name and (grown := _growth(line)) is not None]
         if not found:
+            yield from islice((told for line in lines if line.name == name for told in _sawing(line)), 1)
             continue
         grown, line = max(found, key=lambda one: one[0][1] / one[0][0])
         load = load_of(line, lines)
@@ -170,6 +175,41 @@ def _growth(line: Line) -> tuple[float, float] | None:
     steady = bool(np.all(np.diff(parts) > 0)) and last - middle >= LATE * (last - first)
     enough = first > 0 and last - first >= max(GROWN * first, SIZE * spread)
     return (first, last) if steady and enough else None
+
+
+def _sawing(line: Line) -> Iterator[Finding]:
+    """A memory that grows from each start of the run to the next, and falls back to where it began at each of them.
+
+    A memory that is swept now and then saws as well; only where the record itself begins again (its steps go back, so
+    that later rows stand for earlier ones) was it the start that freed it.
+    """
+    line = line.finite()
+    v = line.values
+    if len(v) < 2 * LONG:
+        return
+    falls = np.flatnonzero(v[:-1] - v[1:] >= FALL * np.ptp(v)) + 1
+    gaps = np.diff(line.at)
+    again = [i for i in falls.tolist() if line.at[i] and gaps[i - 1] > AGAIN * max(float(np.median(gaps)), 1.0)]
+    if not again or len(again) < len(falls):
+        return
+    parts = [p for p in np.split(np.arange(len(v)), again) if len(p) >= LONG]
+    levels = [_growth(line.only(np.isin(np.arange(len(v)), p))) for p in parts]
+    each = [float(np.polyfit(line.x[p], v[p], 1)[0]) for p in parts]
+    grown = [level for level in levels if level is not None]
+    if len(grown) < max(2, len(parts)) or max(each) > ALIKE * min(each):
+        return
+    first, last = (float(np.median([level[k] for level in grown])) for k in (0, 1))
+    yield Finding(
+        "memory-grows-on", Severity.S2,
+        f"{line.said} grows from {first:.4g} to {last:.4g} in each of {len(grown)} starts of the run, {each[0]:.3g} "
+        f"for each {line.axis}, and falls back at each restart ({line.where(again[0])}): what is kept grows with the "
+        "steps, not with a batch.",
+        f"{line.said} 在 {len(grown)} 次启动中每次都从 {first:.4g} 涨到 {last:.4g}，"
+        f"每个 {line.axis} 增加 {each[0]:.3g}，"
+        f"每次重启（{line.where(again[0])}）又回落：增长随步数累积，与批大小无关。",
+        (line.evidence(again[0] - 1), line.evidence(again[0]), line.evidence(0)),
+        {"first": first, "last": last, "each": each[0], "memory": line.name, "starts": len(grown)},
+    )  # fmt: skip
 
 
 def _told(levels: tuple[float, float], line: Line) -> Finding:

@@ -20,6 +20,9 @@ from ..line import Line, means, plain
 TIMES, EARLY, NEAR, SURE = 1.8, 5, 0.2, 5.0
 """Times guessing, steps, the share within which another run begins at guessing, and a spread of logits that only a
 model that is sure of itself has. Own judgement."""
+FAR, LEAST = 3.0, 0.8
+"""Times guessing, and nats. A loss that is a sum is as many times too high at its end: where that share of the last loss
+is less than a model that learns from nothing reaches, it is no sum, and the start itself is too high."""
 WORDS = (1000, 2_000_000)
 VOCABULARY = bounded(r"^(?:\w{1,20}_)?(?:n_?)?(?:vocab(?:ulary)?|n_tokens|tokens_total|ntoken)(?:_?(?:size|n))?$|词表")
 SUMS = bounded(r"accum|(?:^|_)(?:acc|micro\w*|ga|world|dp|n_?gpus?|chunks?)(?:_|$)|累积")
@@ -50,6 +53,7 @@ def started(
         return
     first = float(over.values[0])
     logits, tries = _logits(tables), _tries(tables, TIMES * guess)
+    sure = first / guess >= FAR and float(over.values[-1]) * guess / first <= LEAST
     sound = next((x for x in losses if abs(x.values[0] / guess - 1) <= NEAR and x.x[0] <= EARLY), None)
     en, zh, places = [], [], [over.evidence(0), where]
     if sound is not None:
@@ -66,7 +70,7 @@ def started(
         places.append(logits)
     told, told_zh = ("; " + "; ".join(en), "；" + "；".join(zh)) if en else ("", "")
     yield Finding(
-        "starts-above-guessing", Severity.S2 if en else Severity.S3,
+        "starts-above-guessing", Severity.S2 if en or sure else Severity.S3,
         f"{over.key} is {first:.4g} at {over.where(0)} ({over.file}), {first / guess:.1f} times what guessing among "
         f"{words:,.0f} tokens gives ({guess:.4g}), before a rate can have done anything{told}.",
         f"{over.file} 中 {over.key} 在{over.where(0)}就是 {first:.4g}，为在 {words:,.0f} 个 token 中随机猜测（{guess:.4g}）的 "

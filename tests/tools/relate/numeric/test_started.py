@@ -53,3 +53,19 @@ def test_a_high_start_is_told(tmp_path, lines, stated, text):
 ])  # fmt: skip
 def test_anything_else_is_silent(tmp_path, lines, stated, text):
     assert not codes(tmp_path, lines, stated, text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "stated"),
+    [([line(118, 6.2)], said(vocab_size="32000")), ([line(61, 3.1)], said(n_vocab="151936"))],
+)
+def test_a_start_that_no_sum_explains_is_beyond_doubt(tmp_path, lines, stated):
+    assert codes(tmp_path, lines, stated) == {("starts-above-guessing", "S2")}
+
+
+@pytest.mark.parametrize(
+    ("lines", "stated"),
+    [([line(31.1, 7.5)], said(vocab_size="32000")), ([line(84, 24)], said(vocab_size="32000"))],
+)
+def test_a_start_that_may_be_a_sum_is_a_note(tmp_path, lines, stated):
+    assert codes(tmp_path, lines, stated) <= {("starts-above-guessing", "S3")}

@@ -73,22 +73,83 @@ def _pairs(target: ast.AST | None, value: ast.expr | None) -> list[tuple[str, as
     return [(key(target), value)] if target is not None and value is not None else []
 
 
-def _drawn(view: View, methods: dict, name: str) -> bool:
-    """Whether items draw from a generator: in `__getitem__` or in a method that it calls."""
+@rule("gpu-work-in-the-data-set", "S2", "cuda-fork-init-error", "__getitem__",
+      bad="""
+      class Frames(torch.utils.data.Dataset):
+          def __init__(self, paths, segmenter):
+              self.paths, self.segmenter = paths, None
+          def _mask(self, x):
+              if self.segmenter is None:
+                  self.segmenter = load_segmenter().to("cuda:0")
+              return self.segmenter(x)
+          def __getitem__(self, i):
+              return self._mask(read(self.paths[i]))
+      loader = DataLoader(Frames(paths, None), batch_size=8, num_workers=4)
+      """,
+      good=("""
+      class Frames(torch.utils.data.Dataset):
+          def __getitem__(self, i):
+              return read(self.paths[i])
+          def preview(self, i):
+              return read(self.paths[i]).cuda()
+      loader = DataLoader(Frames(), batch_size=8, num_workers=4)
+      for x in loader:
+          x = x.cuda()
+      """, """
+      class Frames(torch.utils.data.Dataset):
+          def __getitem__(self, i):
+              return read(self.paths[i]).cuda()
+      loader = DataLoader(Frames(), batch_size=8, num_workers=0)
+      """))  # fmt: skip
+def gpu_work_in_the_data_set(view: View) -> Iterator[Fault]:
+    """Items are made on the GPU, and forked workers make them.
+
+    Why: a worker that was forked cannot use CUDA: it dies at its first item, and the other ranks wait for that one.
+    Known gaps: data sets whose loader another file makes with no workers, or with workers that are spawned.
+    """
+    program = view.program
+    loaders = list(program.find("DataLoader"))
+    if program.mentions("spawn", "forkserver") or (loaders and not any(_many_workers(view, c) for c in loaders)):
+        return
+    for function in program.functions.get("__getitem__", ()):
+        owner = program.parent.get(function)
+        methods = class_methods(view, function.body[0]) if isinstance(owner, ast.ClassDef) else {}
+        for node in _calls_of_items(view, methods):
+            if _on_gpu(program, node):
+                yield Fault(node, "items of the data set are made on the GPU, in workers that were forked",
+                            "数据集在 fork 出来的 worker 里使用 GPU", beside=(function,))  # fmt: skip
+                break
+
+
+def _on_gpu(program: Program, call: ast.Call) -> bool:
+    """Whether a call puts something on a GPU: `.cuda()`, `.to("cuda")`, `device="cuda"`."""
+    if last(program.path(call.func)) == "cuda" and receiver(call) is not None:
+        return key(receiver(call)) != "torch"
+    said = [k.value for k in call.keywords if k.arg == "device"]
+    said += call.args[:1] if last(program.path(call.func)) == "to" else []
+    return any(re.match(r"f?[\"']cuda", program.code(program.origin(value))) for value in said)
+
+
+def _calls_of_items(view: View, methods: dict) -> Iterator[ast.Call]:
+    """The calls that are made for an item: in `__getitem__` and in the methods that it calls."""
     seen, waiting = set(), ["__getitem__"]
     while waiting:
         function = methods.get(waiting.pop())
         if function is None or function in seen:
             continue
         seen.add(function)
-        for node in view.program.within(function):
-            if isinstance(node, ast.Call) and key(receiver(node)) == name:
-                return True
-            if isinstance(node, ast.Call) and any(k.arg == "generator" and key(k.value) == name for k in node.keywords):
-                return True
-            if isinstance(node, ast.Call) and key(receiver(node)) == "self":
+        for node in view.program.within(function, ast.Call):
+            yield node
+            if key(receiver(node)) == "self":
                 waiting.append(last(view.program.path(node.func)))
-    return False
+
+
+def _drawn(view: View, methods: dict, name: str) -> bool:
+    """Whether items draw from a generator: in `__getitem__` or in a method that it calls."""
+    return any(
+        key(receiver(node)) == name or any(k.arg == "generator" and key(k.value) == name for k in node.keywords)
+        for node in _calls_of_items(view, methods)
+    )
 
 
 def _many_workers(view: View, call: ast.Call) -> bool:

@@ -140,3 +140,70 @@ def divergence_sign_flipped(view: View) -> Iterator[Fault]:
             if not negative and not used:
                 yield Fault(node, "the divergence lacks its minus: moving away from the prior is rewarded",
                             "KL 少了负号：偏离先验反而被奖励")  # fmt: skip
+
+
+@rule("weights-drawn-with-unit-spread", "S2", "bad-init", "normal_",
+      bad="""
+      class Split(nn.Module):
+          def __init__(self, width, out, ranks):
+              super().__init__()
+              self.kernel = nn.Parameter(torch.empty(out // ranks, width))
+              torch.nn.init.normal_(self.kernel)
+          def forward(self, x):
+              return F.linear(x, self.kernel)
+      """,
+      good=("""
+      class Split(nn.Module):
+          def __init__(self, width, out, ranks):
+              super().__init__()
+              self.kernel = nn.Parameter(torch.empty(out // ranks, width))
+              torch.nn.init.normal_(self.kernel, std=0.02)
+          def forward(self, x):
+              return F.linear(x, self.kernel)
+      """, """
+      class Table(nn.Module):
+          def __init__(self, words, width):
+              super().__init__()
+              self.weight = nn.Parameter(torch.empty(words, width))
+              nn.init.normal_(self.weight)
+          def forward(self, ids):
+              return F.embedding(ids, self.weight)
+      """))  # fmt: skip
+def weights_drawn_with_unit_spread(view: View) -> Iterator[Fault]:
+    """The weights of a layer are drawn with a standard deviation of 1: `normal_` without one.
+
+    Why: the outputs grow with the square root of the width: logits and loss begin at many times that of guessing.
+    Known gaps: weights that another file draws again, or loads; vectors and tables of embeddings, which start so.
+    """
+    program = view.program
+    if program.mentions("from_pretrained", "load_state_dict"):
+        return
+    for call in program.find("normal_"):
+        of_module = ".init.normal_" in f".{program.path(call.func)}" and len(call.args) == 1
+        target = call.args[0] if of_module else receiver(call) if not call.args else None
+        if target is None or call.keywords or not _of_a_layer(view, call, key(target).removesuffix(".data")):
+            continue
+        text, drawn = source(program, call), "std=0.02" if of_module else "0.0, 0.02"
+        fix = (instead(call, f"{text[:-1]}{', ' if of_module else ''}{drawn})"),)
+        yield Fault(call, f"`{key(target)}` is drawn with a standard deviation of 1: the layer multiplies what it is given",
+                    f"`{key(target)}` 以标准差 1 初始化：该层会把输入成倍放大", fix)  # fmt: skip
+
+
+def _of_a_layer(view: View, call: ast.Call, name: str) -> bool:
+    """Whether a name is the matrix of a layer: by the guard around the call, or by its shape and use in the class."""
+    program = view.program
+    tests = " ".join(program.code(test) for test, taken, _ in program.guards(call) if taken)
+    if not name.startswith("self."):
+        return name.endswith(".weight") and "Linear" in tests and "mbed" not in tests
+    owner = next((n for n in program.up(call) if isinstance(n, ast.ClassDef)), None)
+    text = program.code(owner, 20_000) if owner is not None else ""
+    own = re.escape(name)
+    matrix = re.search(
+        rf"{own}\s{{0,4}}=[^\n]{{0,60}}Parameter\([^\n]{{0,40}}empty\(\s{{0,4}}[^,()\n]{{1,60}},\s{{0,4}}[^,()=\n]",
+        text,
+    )
+    used = re.search(
+        rf"linear\([^\n]{{0,80}},\s{{0,4}}{own}|matmul\([^\n]{{0,80}}{own}|@\s{{0,4}}{own}|{own}(?:\.T|\.t\(\))?\s{{0,4}}@|einsum\([^\n]{{0,120}}{own}",
+        text,
+    )
+    return bool(matrix and used and "mbedding(" not in text)

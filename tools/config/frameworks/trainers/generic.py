@@ -29,7 +29,8 @@ FRAMEWORK = Framework(
         fp16="fp16",
         micro_batch_size="micro_batch_size per_device_train_batch_size batch_size device_batch_size "
             "training.local_batch_size training.batch_size train.batch_size micro_batch mbs bs bs_per_gpu "
-            "batch_per_gpu batch_size_per_gpu per_device_batch_size per_gpu_batch_size micro batch.micro",
+            "batch_per_gpu batch_size_per_gpu per_device_batch_size per_gpu_batch_size micro batch.micro "
+            "micro_bs micro_bsz microbatch microbatch_size micro_batchsize bsz",
         grad_accumulation="gradient_accumulation_steps grad_accum_steps grad_accumulation accumulate_grad_batches "
             "accum accumulate accumulation accum_steps accumulation_steps grad_accum "
             "gradient_accumulation ga batch.accum",
@@ -52,7 +53,8 @@ FRAMEWORK = Framework(
             "checkpoint_interval ckpt_interval run.save",
         log_steps="log_interval logging_steps metrics.log_freq",
         dpo_beta="dpo_beta",
-        kl_coef="kl_coef init_kl_coef kl_beta kl_weight kl_penalty kl_penalty_coef kl_coeff ppo.kl rl.kl grpo.kl",
+        kl_coef="kl_coef init_kl_coef kl_beta kl_weight kl_penalty kl_penalty_coef kl_coeff ppo.kl rl.kl grpo.kl "
+            "kl_ref_weight kl_ref_coef ref_kl_weight ref_kl_coef kl_lambda lambda_kl kl_loss_weight kl_penalty_weight",
         num_generations="num_generations group_size n_samples_per_prompt samples_per_prompt rollouts_per_prompt "
             "num_samples_per_prompt",
         lora_rank="lora_r lora_rank lora.r lora.rank",

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from ..tools.findings import PROPOSES, Finding, clean
-from ..tools.patterns import bounded
-from ..tools.phrase import Phrase
-from ..tools.settings import CONTEXT, VARIABLES
-from .ranking import SERIOUS, Hypothesis
+from ...tools.findings import PROPOSES, Finding, clean
+from ...tools.patterns import bounded
+from ...tools.phrase import Phrase
+from ...tools.settings import CONTEXT, VARIABLES
+from ..ranking import SERIOUS, Hypothesis
 
 REVERTED = ("code", "config", "dependency")
 """Kinds of events that can be taken back as they were: data, machines and services have entries of their own."""
