@@ -61,6 +61,8 @@ CLAUSE = 90
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
+TARGETS = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-misconfig")
+"""What rules on programs lead to where they find that the loss is computed over the wrong tokens."""
 GOES_ON = ("run", "checkpoint")
 """What somebody plans to stop or to take back while it runs."""
 STANDS_STILL = "hang"
@@ -95,6 +97,9 @@ SAID = phrases(
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
     ("sign", "{what}", "{what}"),
+    ("blind", "the loss is computed over labels that the program makes wrongly, so that no curve of it shows that "
+     "({what}): bring answers of the model or a score of them",
+     "loss 就是按程序弄错的 labels 计算的，曲线显示不出来（{what}）：请给出模型的回答或其得分"),
     ("curve", "{file} holds another curve of {metric} over the same steps, and only one of the two was judged: give "
      "the path of the run that you ask about", "{file} 里有同样步数的另一条 {metric} 曲线，只判断了其中一条："
      "请给出要问的那个 run 的路径"),
@@ -148,6 +153,7 @@ def missing(
         *_own_judge(asked, covered, series, stage),
         *_other_curves(findings, series),
         *_strange(findings),
+        *_blind(covered, findings, series),
         *_unfinished(checks, _of_now(asked)),
         *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
     )
@@ -333,6 +339,19 @@ def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
         if shown or f.code == ENDED or (f.code in APART and not _gained(f) and not _by_nature(f)):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
+
+
+def _blind(covered: Sequence[Covered], findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
+    """That a loss over wrong labels says nothing of them, where nobody but the loss judges the answers."""
+    wrong = next((f for f in findings if f.severity in SHOWN and f.data.get("entry") in TARGETS), None)
+    if wrong is not None and not any(_judges(s) for s in series) and not any(c.read_as in JUDGES for c in covered):
+        en, zh = (clean(wrong.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
+        yield Missing(SAID["blind"].say("en", what=en), SAID["blind"].say("zh", what=zh))
+
+
+def _judges(s: Series) -> bool:
+    """Whether a series is a score of answers; the accuracy of single tokens goes by the same labels as the loss."""
+    return s.metric in ("accuracy", "eval_accuracy", "eval_reward") and "token" not in s.key.lower()
 
 
 def _gained(f: Finding) -> bool:
