@@ -29,7 +29,7 @@ from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
 from .notebooks import notebooks
-from .plan import PLANNED, Plan, cut_short, never_peaked, planned, unfinished
+from .plan import PLANNED, Plan, cut_short, never_peaked, out_of_reach, planned, unfinished
 from .points.read import read_series
 from .served import decodes_slowly, did_its_work, fails_at_requests, stopped_busy, summed_up_slow
 from .signatures.causes import judge
@@ -143,7 +143,7 @@ def scan(
     short = _short(table, texts, plan, findings)
     fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)
     fine = _in_part(fine) if fine and lost else fine
-    findings += filter(None, [fine, short, never_peaked(plan, findings)])
+    findings += filter(None, [fine, short, out_of_reach(table, short), never_peaked(plan, findings)])
     ends = (Check(PLANNED, "found" if short else "clear"),) if short or plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
     return Report(
