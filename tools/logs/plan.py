@@ -259,9 +259,10 @@ def out_of_reach(table: SeriesTable, short: Finding | None) -> Finding | None:
     years, day = takes / YEAR, 86400 / pace
     return Finding(
         "plan-out-of-reach", Severity.S2,
-        f"At {pace:.4g} s a step the {steps:.0f} steps of the plan take {years:.1f} years (a day makes {day:.0f} steps): "
-        "either far fewer are meant, or a step is far too slow.",
-        f"每步 {pace:.4g} 秒，计划的 {steps:.0f} 步需要 {years:.1f} 年（一天约 {day:.0f} 步）：要么本意远少于此，要么每步太慢。",
+        f"At {pace:.4g} s a step the {steps:.0f} steps of the plan take {years:.1f} years (a day makes {day:.0f} of "
+        "them): either far fewer are meant, or a step is far too slow.",
+        f"每步 {pace:.4g} 秒，计划的 {steps:.0f} 步需要 {years:.1f} 年（一天约 {day:.0f} 步）：要么本意远少于此，"
+        "要么每步太慢。",
         (place, own), {"planned_steps": steps, "seconds_per_step": pace, "years": years},
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
-from .scores import compared, judged, pairs, raters, traded
+from .scores import against, compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
@@ -91,6 +91,7 @@ CODES = declare(
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
+    ("score-behind-reference", SCORES, "the same items score clearly less than in the reference, item by item"),
     ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
     ("instructions-lost-alone", SCORES, "of several scores those of following instructions fall, knowledge does not"),
     ("score-follows-template", SCORES, "one model scores otherwise in another chat template, all else equal"),
@@ -103,7 +104,7 @@ CODES = declare(
     ("lengths-over-window", SPREAD, "rows are longer than the window"),
     ("annotator-disagreement", (SPREAD, SCORES), "annotators of a table agree too little for the labels to be learned"),
     ("preference-gap-small", SPREAD, "the scores of a table's pairs lie too near each other"),
-    ("generation-not-stopping", SPREAD, "outputs of a table run into the length limit instead of stopping"),
+    ("generation-not-stopping", (SPREAD, SCORES), "outputs of a table run into the length limit instead of stopping"),
     ("verdicts-follow-order", (ROWS, SCORES), "a judge prefers whichever answer stands first"),
     ("labels-on-prompt", ROWS, "tokens of the prompt carry labels, by a dump of them"),
     ("score-follows-length", ROWS, "a scorer prefers the longer answer where the shorter one is the better"),
@@ -310,6 +311,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *pairs.held_out(r.tables, r.lines),
             *recounted(r.tables, r.stated),
             *traded.traded(r.tables),
+            *against.behind_reference(r.tables),
             *(f for table in r.tables for look in (*judged.LOOKS, raters.raters) for f in look(table)),
         ],
     ),
