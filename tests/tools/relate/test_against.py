@@ -48,7 +48,7 @@ def test_items_that_score_less_than_in_the_reference_and_run_into_the_limit(tmp_
         {"res_baseline.json": [*rows(0.6, 2)], "res_pruned.json": [*rows(0.59, 3)]},
         {"res_baseline.json": [*rows(0.3, 2)], "res_pruned.json": [*rows(0.6, 3)]},
         {"run_a.json": [*rows(0.6, 2)], "run_b.json": [*rows(0.3, 3)]},
-        {"res_baseline.json": [*rows(0.6, 2)], "res_other.json": [r | {"prompt": r["prompt"][5:]} for r in rows(0.3, 3)]},
+        {"res_baseline.json": [*rows(0.6, 2)], "res_other.json": [*rows(0.3, 3, prompt="input")]},
     ],
     ids=["alike", "better", "no reference", "other items"],
 )  # fmt: skip
