@@ -58,6 +58,8 @@ NUMERIC = {"nan-in-forward", "sampling-nonfinite", "loss-scale-collapse"}
 
 _TOLD = "|".join(name for name in VOCABULARY if "_" not in name and name not in COUNTS)
 _TOLD_ZH = "|".join(alias for alias in ALIASES if not alias.isascii())
+BUILDS = re.compile(r"(?i)(?:Docker|Container|Jenkins|Vagrant|Proc)file(?:\.|$)")
+"""Recipes of a machine, which log nothing."""
 METRIC_TALK = re.compile(rf"(?i)\b\w*(?:{_TOLD})\b\W{{0,4}}[-\d.nN]|\bstep\W{{1,3}}\d|{_TOLD_ZH}".encode())
 """A line that prints a metric or a step in some way."""
 
@@ -235,7 +237,8 @@ def _unread(run: Run, table: SeriesTable, texts: Mapping[str, Text], found: Sequ
     A log of an inference server has no training metrics and is left alone.
     """
     read = any(series.metric in VOCABULARY and series.metric not in COUNTS for series in table)
-    blind = [a for a in run.of("log") if (t := texts.get(a.name)) and t.lines and not t.life.serves]
+    logs = [a for a in run.of("log") if not BUILDS.match(a.path.name)]
+    blind = [a for a in logs if (t := texts.get(a.name)) and t.lines and not t.life.serves]
     if read or not blind or any(f.severity != Severity.S3 for f in found):
         return []
     chosen = max(blind, key=lambda a: texts[a.name].lines)

@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, worsening
+from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, tested, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -137,11 +137,7 @@ CODES = declare(
     ("requests-wait-at-limit", SERVING, "requests wait for a limit on how many run at once, the cache has room"),
     ("cache-full-requests-wait", SERVING, "requests wait or are preempted because the cache is full"),
     ("answers-run-to-context", SERVING, "a server goes on writing answers until the context is full, again and again"),
-    (
-        "memory-flat-under-load",
-        SERVING,
-        "memory of a server's cards stays at one level while its load goes up and down",
-    ),
+    ("memory-flat-under-load", SERVING, "memory of a server's cards stays at one level while its load moves"),
     ("latency-grows", SERVING, "a latency rises and stays there, and not with the load beside it"),
     ("queue-grows", SERVING, "a queue grows and does not drain"),
     ("acceptance-falls", SERVING, "fewer tokens of the draft are accepted than at first, for good"),
@@ -353,6 +349,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *worsening.worsened(r.lines),
             *worsening.scores_fell(r.lines),
             *loads.unserved(r.tables),
+            *tested.sound(r.tables, r.lines),
             *steady.kept(r.lines, r.settings),
             *prefix.prefix_lost(r.tables, r.lines),
         ],

@@ -20,7 +20,8 @@ _THINGS = (
     r"(?:samples?|records?|rows?|examples?|items?|documents?|docs?|entries|conversations?|dialogues?|pairs?|lines?)"
 )
 TOTAL = bounded(rf"^(?:total|num|n|all|count|checked|scanned|read|input){_END}(?:of_)?(?:{_THINGS}$|$)"
-                rf"|^{_THINGS}(?:_(?:total|checked|scanned|read|in))?$|^(?:样本|记录|数据)?总[数量]$|^总(?:样本|条|行)数$")  # fmt: skip
+                rf"|^{_THINGS}(?:_(?:total|checked|scanned|read|in))?$"
+                r"|^(?:样本|记录|数据)?总[数量]$|^总(?:样本|条|行)数$")  # fmt: skip
 """What counts all that were looked at."""
 AFFECTED = bounded(rf"(?:^|_)(?:affected|bad|flagged|rejected|failed|faulty|invalid|dropped|problematic|unusable)_?"
                    rf"(?:{_THINGS})?$|^{_THINGS}_(?:with_(?:issues|errors|problems)|affected|rejected|failed)$"
