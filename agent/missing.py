@@ -48,6 +48,10 @@ TESTS = bounded(
     r"|categor(?:y|ies))(?:[_\W]|$)|测试集|评测集|数据集|任务|科目|领域|类别"
 )
 """What names parts of an evaluation, which are as hard as they are."""
+VERDICT = bounded(
+    r"(?:^|_)(?:outcome|verdict|exact|correct(?:ness)?|solved|success|passed|right|matched)(?:_|$)|结果|判定|是否正确"
+)
+"""What says of an answer whether it is right: that scores and lengths go with it is no matter of parts."""
 BEFORE = bounded(
     r"(?i)(?:^|[/_.\s-])(?:base(?:line|_?model)?|before|pre_?trained|original)(?:[/_.\s-]|$)|底座|基座|原始|(?:训练|微调)前"
 )
@@ -363,8 +367,10 @@ def _gained(f: Finding) -> bool:
 
 
 def _by_nature(f: Finding) -> bool:
-    """Whether the parts need not be alike and differ by little, or are parts of an evaluation."""
+    """Whether the parts need not be alike and differ by little, or are parts of an evaluation, right and wrong ones."""
     by, gap = str(f.data.get("by", "")), f.data.get("gap")
+    if VERDICT.search(by.lower()):
+        return True
     return f.data.get("alike") is False and (TESTS.search(by) is not None or (gap is not None and gap < WIDE))
 
 

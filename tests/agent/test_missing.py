@@ -321,3 +321,23 @@ def test_a_loss_over_wrong_labels_does_not_clear_them(tmp_path, labels, more, st
     found = asked(tmp_path, "is anything wrong?", **{"train.py": TRAIN.replace("LABELS", labels)}, **more)
     assert found.diagnosis.state == state
     assert ("labels that the program makes wrongly" in str(found.diagnosis.missing)) == (state != "healthy")
+
+
+def judged_rows(column, values):
+    """Answers of which half are right and score more, by a column of two values."""
+    rows = (f"q{i},{values[i % 2]},{0.9 - 0.7 * (i % 2) + 0.001 * (i % 9):.3f}\n" for i in range(160))
+    return f"question_id,{column},reward\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "state"),
+    [
+        ("outcome", ("exact", "wrong"), "healthy"),
+        ("tagged_exact", ("true", "false"), "healthy"),
+        ("source", ("web", "book"), "inconclusive"),
+        ("lang", ("zh", "en"), "inconclusive"),
+    ],
+)
+def test_right_answers_that_score_more_than_wrong_ones_are_no_parts_that_differ(tmp_path, column, values, state):
+    found = asked(tmp_path, "is anything wrong?", **{"answers.csv": judged_rows(column, values)})
+    assert found.diagnosis.state == state

@@ -59,6 +59,14 @@ DONE = bounded(
     r"|完成|结束"
 )
 """What a program says at its end."""
+OVER = bounded(
+    r"(?i)^(?:[\d:.,/ TZ-]{4,40})?\W{0,4}(?:INFO\W{1,4})?(?:\[?(?:train\w{0,4}|main|run|job|all)\]?\W{1,4})?"
+    r"(?:is |has )?(?:done|finished|completed?)\b|^\W{0,4}(?:训练)?(?:全部)?(?:完成|结束)"
+)
+"""What a program says of itself in one of its last lines, and of no part of its work."""
+LAST_LINES = 3
+RATES, DECAYED = ("lr", "learning_rate"), 0.2
+"""Ends of names of a learning rate, and the part of its peak at which it has come down. Own judgement."""
 PACE = bounded(r"(\d{1,7}(?:\.\d{1,6})?) ?s(?:ec(?:onds?)?)?/(?:it|step|iter|batch|update)\b|秒/步")
 """Seconds a step, as bars print them."""
 YEAR = 365 * 86400.0
@@ -204,6 +212,19 @@ _WHY = {
     True: (".", "。"),
 }
 """What an end before the plan means, without and with a failure."""
+
+
+def says_over(tail: Sequence[tuple[int, str]], logged: int) -> bool:
+    """Whether one of the last lines, after the last line that logs a step, says that the program is done."""
+    ends = [(n, text) for n, text in tail if text.strip()][-LAST_LINES:]
+    return any(n > logged and OVER.search(text.strip()) for n, text in ends)
+
+
+def decayed(table: SeriesTable) -> bool:
+    """Whether the learning rate has come down to its end: that of a schedule for more steps would still be high."""
+    rate = table.get("learning_rate") or next((s for s in table if s.key.lower().endswith(RATES) and len(s) > 2), None)
+    values = finite(rate).values if rate is not None else np.empty(0)
+    return len(values) > 2 and float(values[-1]) <= DECAYED * float(values.max())
 
 
 def unfinished(table: SeriesTable, plan: Plan, failed: bool = False) -> Finding | None:

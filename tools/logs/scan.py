@@ -29,7 +29,7 @@ from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
 from .notebooks import notebooks
-from .plan import PLANNED, Plan, cut_short, never_peaked, out_of_reach, planned, unfinished
+from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
 from .served import decodes_slowly, did_its_work, fails_at_requests, stopped_busy, summed_up_slow
 from .signatures.causes import judge
@@ -169,11 +169,17 @@ def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Seq
     """The note that the logs end before the plan, by the steps that were logged, else by what the text counts;
     nothing of a log whose twin (`job.out` of `job.err`) says that the run is over."""
     failed = any(f.severity < Severity.S2 for f in found)
-    over = any(t.life.alive for t in texts.values())
+    ended = not failed and decayed(table)
+    over = any(t.life.alive or (ended and says_over(t.tail, _logged(t))) for t in texts.values())
     done = {PurePosixPath(name).with_suffix("") for name, t in texts.items() if t.life.alive}
     open_ = {name: t for name, t in texts.items() if t.life.alive or PurePosixPath(name).with_suffix("") not in done}
     told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in open_.items())
     return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
+
+
+def _logged(text: Text) -> int:
+    """The last line of a log at which a step was logged, its last line where none was."""
+    return max((last for _, _, last in text.life.attempts), default=text.lines)
 
 
 def _in_part(fine: Finding) -> Finding:

@@ -138,7 +138,7 @@ def _told_sweep(table: Table) -> Iterator[Finding]:
     yield Finding(
         "run-healthy", Severity.S3,
         f"Nothing wrong in a load test of {table.file}: all {n} requests were answered, {speed.values[first]:.4g} "
-        f"tokens/s at {load.values[first]:g} at once and {speed.values[last]:.4g} at {load.values[last]:g}; its figures agree.",
+        f"tokens/s at {load.values[first]:g} at once, {speed.values[last]:.4g} at {load.values[last]:g}; they agree.",
         f"{table.file} 的压测没有问题：{n} 个请求全部成功，并发 {load.values[first]:g} 时每秒 "
         f"{speed.values[first]:.4g} 个 token，并发 {load.values[last]:g} 时 {speed.values[last]:.4g}；数字相互一致。",
         (Evidence(table.file, int(table.lines[last]) or None, metric=speed.name, value=float(speed.values[last])),),

@@ -63,3 +63,26 @@ def agents(said: str, rounds: int, each: int, stack: str = FRAMES) -> str:
 )
 def test_an_exception_after_which_steps_were_logged_many_times_ends_nothing(tmp_path, log, fatal):
     assert (codes(tmp_path, log).get("uncaught-exception") in ("S0", "S1")) == fatal
+
+
+def trained(steps: int, planned: int, floor: float, end: str) -> dict[str, str]:
+    """A log of a rate that falls from its peak to a part of it over the steps that were made, and its settings."""
+    rows = "".join(
+        f"[train] iter {20 * i}: loss {4 - i / steps:.4f} lr {1e-3 * (1 - (1 - floor) * i / steps):.3e} 812 ms/iter\n"
+        for i in range(1, steps + 1)
+    )
+    return {"train.log": rows + end, "conf.yaml": f"train:\n  max_iters: {planned}\n  lr: 1.0e-3\n  batch_size: 8\n"}
+
+
+@pytest.mark.parametrize(
+    ("floor", "end", "told"),
+    [
+        (0.1, "[train] done. best_val=3.1 ckpt=/data/x.pt\n", False),
+        (0.0, "训练完成，模型在 /data/x.pt\n", False),
+        (0.7, "[train] done. best_val=3.1 ckpt=/data/x.pt\n", True),
+        (0.1, "saving the model\n", True),
+    ],
+)
+def test_a_program_that_says_done_with_its_rate_come_down_was_not_cut_short(tmp_path, floor, end, told):
+    files = trained(60, 4000, floor, end)
+    assert ("log-ends-before-plan" in codes(tmp_path, files.pop("train.log"), **files)) == told

@@ -24,7 +24,8 @@ def sweep(**changed):
 
 def runs(speeds=(71.2, 70.4, 71.9, 70.8, 71.1, 70.9), off=1.0):
     return [{"model": "m:8b", "prompt": "say it", "tokens_generated": 500 + i, "tokens_per_second": s,
-             "eval_duration_ns": (500 + i) / s * 1e9 * off, "avg_power_w": 201.5} for i, s in enumerate(speeds)]  # fmt: skip
+             "eval_duration_ns": (500 + i) / s * 1e9 * off}
+            for i, s in enumerate(speeds)]  # fmt: skip
 
 
 def state(folder: Path, rows, **more: str) -> str:
@@ -52,8 +53,8 @@ def test_a_test_that_agrees_with_itself_is_sound(tmp_path, rows):
         runs((2.0,) * 6),
         runs()[:3],
     ],
-    ids=["failures", "counts disagree", "collapses", "quantiles fall", "impossible", "two loads", "jumps", "other speed",
-         "slow", "few"],
+    ids=["failures", "counts disagree", "collapses", "quantiles fall", "impossible", "two loads", "jumps",
+         "other speed", "slow", "few"],
 )  # fmt: skip
 def test_a_test_that_fails_or_contradicts_itself_is_not(tmp_path, rows):
     assert state(tmp_path, rows) != "healthy"
