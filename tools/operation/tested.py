@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..findings import Evidence, Finding, Severity, declare
+from ..findings import Evidence, Finding, Severity
 from ..logs.answered import READING
 from ..patterns import bounded
 from ..relate.line import Line, means, plain
@@ -22,9 +22,6 @@ from ..tables.table import Column, Table
 from ..vocabulary import VOCABULARY
 from .loads import ALL, AT_ONCE, GOOD, LOST, TIME
 
-CODES = declare(
-    "tested", ("run-healthy", "requests of a server", "a load test, or a speed test that was run again, is sound")
-)
 SPEED = bounded(
     r"^(?:(?:avg|mean|output|gen\w*|decode|total)_)?(?:tokens?_?(?:per|/)_?s(?:ec(?:ond)?)?|tps|tok_s|toks_per_s)(?:ec)?$"
     r"|(?:output|token|generation)_throughput|每秒token"

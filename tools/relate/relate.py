@@ -144,6 +144,7 @@ CODES = declare(
     ("host-memory-grows", SERVING, "the host's memory in use grows and is not given back"),
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
     ("prefix-cache-lost", SERVING, "prompts come no longer from the cache, and the first token waits for it"),
+    ("run-healthy", SERVING, "a load test, or a speed test that was run again, is sound"),
     ("load-not-served", SERVING, "a load test in which many requests fail or are not run together"),
     (
         "pairs-not-told-apart",

@@ -22,6 +22,9 @@ def rows(level: float, seed: int, runs_on: float = 0.0, prompt: str = "prompt", 
         yield {prompt: f"what is said of {i}?", "task": task, score: round(value, 4), "tokens_generated": size}
 
 
+OTHERS = [r | {"prompt": f"and {r['prompt']}"} for r in rows(0.3, 3)]
+
+
 def codes(folder, files):
     for name, made in files.items():
         text = json.dumps(made) if name.endswith(".json") else "\n".join(json.dumps(r) for r in made)
@@ -48,7 +51,7 @@ def test_items_that_score_less_than_in_the_reference_and_run_into_the_limit(tmp_
         {"res_baseline.json": [*rows(0.6, 2)], "res_pruned.json": [*rows(0.59, 3)]},
         {"res_baseline.json": [*rows(0.3, 2)], "res_pruned.json": [*rows(0.6, 3)]},
         {"run_a.json": [*rows(0.6, 2)], "run_b.json": [*rows(0.3, 3)]},
-        {"res_baseline.json": [*rows(0.6, 2)], "res_other.json": [*rows(0.3, 3, prompt="input")]},
+        {"res_baseline.json": [*rows(0.6, 2)], "res_other.json": OTHERS},
     ],
     ids=["alike", "better", "no reference", "other items"],
 )  # fmt: skip
