@@ -50,6 +50,10 @@ TESTS = bounded(
     r"|categor(?:y|ies))(?:[_\W]|$)|测试集|评测集|数据集|任务|科目|领域|类别"
 )
 """What names parts of an evaluation, which are as hard as they are."""
+VERDICT = bounded(
+    r"(?:^|_)(?:outcome|verdict|exact|correct(?:ness)?|solved|success|passed|right|matched)(?:_|$)|结果|判定|是否正确"
+)
+"""What says of an answer whether it is right: that scores and lengths go with it is no matter of parts."""
 BEFORE = bounded(
     r"(?i)(?:^|[/_.\s-])(?:base(?:line|_?model)?|before|pre_?trained|original)(?:[/_.\s-]|$)|底座|基座|原始|(?:训练|微调)前"
 )
@@ -63,6 +67,8 @@ CLAUSE = 90
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
+TARGETS = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-misconfig")
+"""What rules on programs lead to where they find that the loss is computed over the wrong tokens."""
 GOES_ON = ("run", "checkpoint")
 """What somebody plans to stop or to take back while it runs."""
 STANDS_STILL = "hang"
@@ -97,6 +103,9 @@ SAID = phrases(
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
     ("sign", "{what}", "{what}"),
+    ("blind", "the loss is computed over labels that the program makes wrongly, so that no curve of it shows that "
+     "({what}): bring answers of the model or a score of them",
+     "loss 就是按程序弄错的 labels 计算的，曲线显示不出来（{what}）：请给出模型的回答或其得分"),
     ("curve", "{file} holds another curve of {metric} over the same steps, and only one of the two was judged: give "
      "the path of the run that you ask about", "{file} 里有同样步数的另一条 {metric} 曲线，只判断了其中一条："
      "请给出要问的那个 run 的路径"),
@@ -150,6 +159,7 @@ def missing(
         *_own_judge(asked, covered, series, stage),
         *_other_curves(findings, series),
         *_strange(findings),
+        *_blind(covered, findings, series),
         *_unfinished(checks, _of_now(asked)),
         *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
     )
@@ -343,6 +353,19 @@ def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
 
 
+def _blind(covered: Sequence[Covered], findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
+    """That a loss over wrong labels says nothing of them, where nobody but the loss judges the answers."""
+    wrong = next((f for f in findings if f.severity in SHOWN and f.data.get("entry") in TARGETS), None)
+    if wrong is not None and not any(_judges(s) for s in series) and not any(c.read_as in JUDGES for c in covered):
+        en, zh = (clean(wrong.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
+        yield Missing(SAID["blind"].say("en", what=en), SAID["blind"].say("zh", what=zh))
+
+
+def _judges(s: Series) -> bool:
+    """Whether a series is a score of answers; the accuracy of single tokens goes by the same labels as the loss."""
+    return s.metric in ("accuracy", "eval_accuracy", "eval_reward") and "token" not in s.key.lower()
+
+
 def _gained(f: Finding) -> bool:
     """Whether the two parts are the model before the training and after it, and more is right after it."""
     shares = f.data.get("shares") or {}
@@ -352,8 +375,10 @@ def _gained(f: Finding) -> bool:
 
 
 def _by_nature(f: Finding) -> bool:
-    """Whether the parts need not be alike and differ by little, or are parts of an evaluation."""
+    """Whether the parts need not be alike and differ by little, or are parts of an evaluation, right and wrong ones."""
     by, gap = str(f.data.get("by", "")), f.data.get("gap")
+    if VERDICT.search(by.lower()):
+        return True
     return f.data.get("alike") is False and (TESTS.search(by) is not None or (gap is not None and gap < WIDE))
 
 

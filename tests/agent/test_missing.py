@@ -300,3 +300,50 @@ def test_a_model_that_is_right_more_often_after_its_training_is_no_part_that_dif
     found = asked(tmp_path, "is this run fine?", **{"compare.json": table})
     assert any(f.code == "rates-differ" for f in found.diagnosis.findings)
     assert found.diagnosis.state == state
+
+
+TRAIN = """
+from transformers import AutoTokenizer, Trainer
+tokenizer = AutoTokenizer.from_pretrained("m")
+def encode(rows):
+    out = tokenizer(rows["text"], padding="max_length", max_length=256)
+    out["labels"] = LABELS
+    return out
+Trainer(model=model, train_dataset=data.map(encode, batched=True)).train()
+"""
+SCORES = "".join(f'{{"step": {i}, "eval_accuracy": {0.2 + i / 400:.3f}}}\n' for i in range(0, 150, 5))
+
+
+@pytest.mark.parametrize(
+    ("labels", "more", "state"),
+    [
+        ('out["input_ids"]', {}, "inconclusive"),
+        ('out["input_ids"].copy()', {"eval_loss.csv": "step,eval_loss\n0,3.0\n50,2.0\n100,1.5\n"}, "inconclusive"),
+        ('out["input_ids"]', {"scores.jsonl": SCORES}, "healthy"),
+        ("[[t if t else -100 for t in row] for row in out['input_ids']]", {}, "healthy"),
+    ],
+)
+def test_a_loss_over_wrong_labels_does_not_clear_them(tmp_path, labels, more, state):
+    found = asked(tmp_path, "is anything wrong?", **{"train.py": TRAIN.replace("LABELS", labels)}, **more)
+    assert found.diagnosis.state == state
+    assert ("labels that the program makes wrongly" in str(found.diagnosis.missing)) == (state != "healthy")
+
+
+def judged_rows(column, values):
+    """Answers of which half are right and score more, by a column of two values."""
+    rows = (f"q{i},{values[i % 2]},{0.9 - 0.7 * (i % 2) + 0.001 * (i % 9):.3f}\n" for i in range(160))
+    return f"question_id,{column},reward\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "state"),
+    [
+        ("outcome", ("exact", "wrong"), "healthy"),
+        ("tagged_exact", ("true", "false"), "healthy"),
+        ("source", ("web", "book"), "inconclusive"),
+        ("lang", ("zh", "en"), "inconclusive"),
+    ],
+)
+def test_right_answers_that_score_more_than_wrong_ones_are_no_parts_that_differ(tmp_path, column, values, state):
+    found = asked(tmp_path, "is anything wrong?", **{"answers.csv": judged_rows(column, values)})
+    assert found.diagnosis.state == state

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..findings import Check, Evidence, Finding, Report, Severity, clean, declare
+from .looping import loop_period
 from .pii import mask
 from .preference import rewards_of
 from .records.blocks import Stream
@@ -44,6 +45,8 @@ PER_ANSWER = 200
 DISTINCT_ACCEPTED = 0.3
 """distinct-2 above 0.3: runbook 000, `diversity-loss`, at our sample size."""
 LOOP_NOTED, LOOP_SERIOUS, LOOP_COMMON = 0.01, 0.05, 0.3
+LOOP_BULK, LOOP_FEW = 1 / 3, 5
+"""Part of all that was written, and answers, from which on few loops are serious: they take the time and the scores."""
 CUT_SERIOUS = 0.2
 """From this share of answers cut at the length limit on, generation does not stop; our choice."""
 IDENTICAL_SHARE = 0.3
@@ -72,6 +75,8 @@ class Answers:
     rewards: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     loops: int = 0
+    looped: int = 0
+    """Characters of the answers that end in a loop."""
     empty_rewards: list[float] = field(default_factory=list)
     full_rewards: list[float] = field(default_factory=list)
     hollow_rewards: list[float] = field(default_factory=list)
@@ -85,28 +90,6 @@ class Answers:
         places = self.places.setdefault(name, [])
         if len(places) < 5:
             places.append(Evidence(file, line, text=clean(mask(text[-600:]), 160)))
-
-
-def loop_period(text: str) -> int:
-    """Length of the piece that the end of the text repeats four times or more, 0 when it does not.
-
-    A loop is at least 60 characters long in all, and its piece has at least two different letters, so that rules
-    of dashes, tables and laughter are not loops; one letter alone must go on for 200.
-    """
-    tail = text.rstrip()[-2400:]
-    if tail.find(tail[-16:]) == len(tail) - 16:
-        return 0  # the end of a loop stands in it before
-    for period in range(2, min(600, len(tail) // 4) + 1):
-        piece = tail[-period:]
-        letters = len({c for c in piece if c.isalpha()})
-        if tail[-2 * period : -period] != piece or not letters:
-            continue
-        times = 1
-        while tail[-(times + 1) * period : -times * period] == piece:
-            times += 1
-        if times >= 4 and times * period >= (60 if letters > 1 else 200):
-            return period
-    return 0
 
 
 def read_answers(paths: Sequence[Path | Part]) -> Answers:
@@ -155,6 +138,7 @@ def _add_answer(out: Answers, file: str, line: int, answer: str, reward: float |
         return
     if loop_period(answer):
         out.loops += 1
+        out.looped += len(answer)
         out.place("loop", file, line, answer)
     if _hollow(answer):
         out.hollow += 1
@@ -253,16 +237,19 @@ def _diversity(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]
 
 def _loops(a: Answers, summary: dict[str, Any]) -> Iterator[Finding | Check]:
     share = a.loops / max(a.total, 1)
+    bulk = a.looped / max(sum(a.lengths), 1)
     summary["loops"] = a.loops
     yield Check("loops", "found" if share >= LOOP_NOTED else "clear", f"{a.loops} of {a.total} answers end in a loop")
     if share >= LOOP_NOTED:
+        heavy = a.loops >= LOOP_FEW and bulk >= LOOP_BULK
+        en, zh = (f"; they are {bulk:.0%} of all that was written", f"，占全部输出的 {bulk:.0%}") if heavy else ("", "")
         yield Finding(
             "repetition-loop",
-            Severity.S2 if share >= LOOP_SERIOUS else Severity.S3,
-            f"{a.loops} of {a.total} answers ({share:.1%}) end by repeating one piece four times or more.",
-            f"{a.total} 条回复中有 {a.loops} 条（{share:.1%}）结尾陷入重复循环。",
+            Severity.S2 if share >= LOOP_SERIOUS or heavy else Severity.S3,
+            f"{a.loops} of {a.total} answers ({share:.1%}) end by repeating one piece four times or more{en}.",
+            f"{a.total} 条回复中有 {a.loops} 条（{share:.1%}）结尾陷入重复循环{zh}。",
             tuple(a.places.get("loop", ())),
-            {"loops": a.loops, "share": share},
+            {"loops": a.loops, "share": share, "bulk": bulk},
         )
     if share >= LOOP_COMMON and a.total >= ENOUGH:
         yield Finding(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..findings import Evidence, Finding, Severity, clean, declare
 from ..patterns import bounded
 from ..run import Run
@@ -17,6 +19,7 @@ PLANNED = "planned length"
 CODES = declare(
     "plan",
     ("log-ends-before-plan", PLANNED, "the log ends well before the planned number of steps or epochs"),
+    ("plan-out-of-reach", PLANNED, "at the measured time a step the planned steps take more than a year"),
     ("warmup-never-ended", PLANNED, "the learning rate still rises at the planned end of the training"),
 )
 
@@ -56,6 +59,20 @@ DONE = bounded(
     r"|完成|结束"
 )
 """What a program says at its end."""
+OVER = bounded(
+    r"(?i)^(?:[\d:.,/ TZ-]{4,40})?\W{0,4}(?:INFO\W{1,4})?(?:\[?(?:train\w{0,4}|main|run|job|all)\]?\W{1,4})?"
+    r"(?:is |has )?(?:done|finished|completed?)\b|^\W{0,4}(?:训练)?(?:全部)?(?:完成|结束)"
+)
+"""What a program says of itself in one of its last lines, and of no part of its work."""
+LAST_LINES = 3
+RATES, DECAYED = ("lr", "learning_rate"), 0.2
+"""Ends of names of a learning rate, and the part of its peak at which it has come down. Own judgement."""
+PACE = bounded(r"(\d{1,7}(?:\.\d{1,6})?) ?s(?:ec(?:onds?)?)?/(?:it|step|iter|batch|update)\b|秒/步")
+"""Seconds a step, as bars print them."""
+YEAR = 365 * 86400.0
+"""Seconds beyond which nobody means a plan. Own judgement."""
+BESIDE = ("reward", "grad_norm", "learning_rate", "step_time")
+"""What numbers the steps of a run that logs no loss by that name."""
 STATE = re.compile(rb'"max_steps"\s*:\s*(\d{1,12})\b')
 
 
@@ -197,12 +214,26 @@ _WHY = {
 """What an end before the plan means, without and with a failure."""
 
 
+def says_over(tail: Sequence[tuple[int, str]], logged: int) -> bool:
+    """Whether one of the last lines, after the last line that logs a step, says that the program is done."""
+    ends = [(n, text) for n, text in tail if text.strip()][-LAST_LINES:]
+    return any(n > logged and OVER.search(text.strip()) for n, text in ends)
+
+
+def decayed(table: SeriesTable) -> bool:
+    """Whether the learning rate has come down to its end: that of a schedule for more steps would still be high."""
+    rate = table.get("learning_rate") or next((s for s in table if s.key.lower().endswith(RATES) and len(s) > 2), None)
+    values = finite(rate).values if rate is not None else np.empty(0)
+    return len(values) > 2 and float(values[-1]) <= DECAYED * float(values.max())
+
+
 def unfinished(table: SeriesTable, plan: Plan, failed: bool = False) -> Finding | None:
     """A note that the log of a run ends well before its plan, None otherwise.
 
     The next point, one logging interval on, would still be before the end.
     """
-    loss, epoch = table.get("loss"), table.get("epoch")
+    own = (table.get(name) for name in ("loss", *BESIDE))
+    loss, epoch = next((s for s in own if s is not None), None), table.get("epoch")
     numbered = loss is not None and len(loss) and loss.step_is == "step"
     points = loss if numbered else finite(epoch) if epoch is not None else None
     wanted, least = (plan.steps, FINISHED * (plan.steps or 0)) if numbered else (plan.epochs, plan.least)
@@ -222,6 +253,39 @@ def unfinished(table: SeriesTable, plan: Plan, failed: bool = False) -> Finding 
         f"日志在 {at_zh} 结束，计划 {wanted:g} {unit}{_WHY[failed][1]}",
         **{"planned_steps" if numbered else "planned_epochs": wanted},
     )
+
+
+def out_of_reach(table: SeriesTable, short: Finding | None) -> Finding | None:
+    """Planned steps that would take years at the time a step that was measured: the series of it, else the last bar."""
+    steps = short.data.get("planned_steps") if short is not None else None
+    own = short.evidence[0] if short is not None and short.evidence else None
+    if not steps or own is None:
+        return None
+    times = table.get("step_time")
+    measured = finite(times) if times is not None else None
+    bar = PACE.search(own.text or "")
+    if measured is not None and len(measured):
+        last = len(measured) - 1
+        pace, place = (
+            float(np.median(measured.values)),
+            Evidence(measured.file, int(measured.lines[last]), metric="step_time"),
+        )
+    elif bar is not None and bar[1]:
+        pace, place = float(bar[1]), own
+    else:
+        return None
+    takes = steps * pace
+    if takes < YEAR:
+        return None
+    years, day = takes / YEAR, 86400 / pace
+    return Finding(
+        "plan-out-of-reach", Severity.S2,
+        f"At {pace:.4g} s a step the {steps:.0f} steps of the plan take {years:.1f} years (a day makes {day:.0f} of "
+        "them): either far fewer are meant, or a step is far too slow.",
+        f"每步 {pace:.4g} 秒，计划的 {steps:.0f} 步需要 {years:.1f} 年（一天约 {day:.0f} 步）：要么本意远少于此，"
+        "要么每步太慢。",
+        (place, own), {"planned_steps": steps, "seconds_per_step": pace, "years": years},
+    )  # fmt: skip
 
 
 def never_peaked(plan: Plan, findings: Iterable[Finding]) -> Finding | None:

@@ -29,7 +29,7 @@ from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
 from .notebooks import notebooks
-from .plan import PLANNED, Plan, cut_short, never_peaked, planned, unfinished
+from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
 from .served import decodes_slowly, did_its_work, fails_at_requests, stopped_busy, summed_up_slow
 from .signatures.causes import judge
@@ -58,6 +58,8 @@ NUMERIC = {"nan-in-forward", "sampling-nonfinite", "loss-scale-collapse"}
 
 _TOLD = "|".join(name for name in VOCABULARY if "_" not in name and name not in COUNTS)
 _TOLD_ZH = "|".join(alias for alias in ALIASES if not alias.isascii())
+BUILDS = re.compile(r"(?i)(?:Docker|Container|Jenkins|Vagrant|Proc)file(?:\.|$)")
+"""Recipes of a machine, which log nothing."""
 METRIC_TALK = re.compile(rf"(?i)\b\w*(?:{_TOLD})\b\W{{0,4}}[-\d.nN]|\bstep\W{{1,3}}\d|{_TOLD_ZH}".encode())
 """A line that prints a metric or a step in some way."""
 
@@ -143,7 +145,7 @@ def scan(
     short = _short(table, texts, plan, findings)
     fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)
     fine = _in_part(fine) if fine and lost else fine
-    findings += filter(None, [fine, short, never_peaked(plan, findings)])
+    findings += filter(None, [fine, short, out_of_reach(table, short), never_peaked(plan, findings)])
     ends = (Check(PLANNED, "found" if short else "clear"),) if short or plan.steps or plan.epochs else ()
     findings.sort(key=lambda f: f.severity)
     return Report(
@@ -167,11 +169,17 @@ def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Seq
     """The note that the logs end before the plan, by the steps that were logged, else by what the text counts;
     nothing of a log whose twin (`job.out` of `job.err`) says that the run is over."""
     failed = any(f.severity < Severity.S2 for f in found)
-    over = any(t.life.alive for t in texts.values())
+    ended = not failed and decayed(table)
+    over = any(t.life.alive or (ended and says_over(t.tail, _logged(t))) for t in texts.values())
     done = {PurePosixPath(name).with_suffix("") for name, t in texts.items() if t.life.alive}
     open_ = {name: t for name, t in texts.items() if t.life.alive or PurePosixPath(name).with_suffix("") not in done}
     told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in open_.items())
     return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
+
+
+def _logged(text: Text) -> int:
+    """The last line of a log at which a step was logged, its last line where none was."""
+    return max((last for _, _, last in text.life.attempts), default=text.lines)
 
 
 def _in_part(fine: Finding) -> Finding:
@@ -235,7 +243,8 @@ def _unread(run: Run, table: SeriesTable, texts: Mapping[str, Text], found: Sequ
     A log of an inference server has no training metrics and is left alone.
     """
     read = any(series.metric in VOCABULARY and series.metric not in COUNTS for series in table)
-    blind = [a for a in run.of("log") if (t := texts.get(a.name)) and t.lines and not t.life.serves]
+    logs = [a for a in run.of("log") if not BUILDS.match(a.path.name)]
+    blind = [a for a in logs if (t := texts.get(a.name)) and t.lines and not t.life.serves]
     if read or not blind or any(f.severity != Severity.S3 for f in found):
         return []
     chosen = max(blind, key=lambda a: texts[a.name].lines)

@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, untold, worsening
+from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, tested, untold, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -54,7 +54,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
-from .scores import alike, compared, judged, pairs, raters, traded
+from .scores import against, alike, compared, judged, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
@@ -67,8 +67,7 @@ from .trials.sweep import sweeps
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
-STATEMENTS = "statements against each other"
-PROGRAM = "the program against its settings"
+STATEMENTS, PROGRAM = "statements against each other", "the program against its settings"
 ROWS, ANSWERS, ENDS = "rows of tables together", "answers of two models", "answers and what was counted of them"
 SAMPLING = "outputs against the sampling that was set"
 SERVING, JOBS = "requests of a server", "jobs and counters of machines"
@@ -93,6 +92,7 @@ CODES = declare(
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
     ("scores-of-the-base", SCORES, "a trained model's scores are those of its base to the last digit"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
+    ("score-behind-reference", SCORES, "the same items score clearly less than in the reference, item by item"),
     ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
     ("instructions-lost-alone", SCORES, "of several scores those of following instructions fall, knowledge does not"),
     ("score-follows-template", SCORES, "one model scores otherwise in another chat template, all else equal"),
@@ -105,7 +105,7 @@ CODES = declare(
     ("lengths-over-window", SPREAD, "rows are longer than the window"),
     ("annotator-disagreement", (SPREAD, SCORES), "annotators of a table agree too little for the labels to be learned"),
     ("preference-gap-small", SPREAD, "the scores of a table's pairs lie too near each other"),
-    ("generation-not-stopping", SPREAD, "outputs of a table run into the length limit instead of stopping"),
+    ("generation-not-stopping", (SPREAD, SCORES), "outputs of a table run into the length limit instead of stopping"),
     ("verdicts-follow-order", (ROWS, SCORES), "a judge prefers whichever answer stands first"),
     ("labels-on-prompt", ROWS, "tokens of the prompt carry labels, by a dump of them"),
     ("score-follows-length", ROWS, "a scorer prefers the longer answer where the shorter one is the better"),
@@ -146,12 +146,9 @@ CODES = declare(
     ("host-memory-grows", SERVING, "the host's memory in use grows and is not given back"),
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
     ("prefix-cache-lost", SERVING, "prompts come no longer from the cache, and the first token waits for it"),
+    ("run-healthy", SERVING, "a load test, or a speed test that was run again, is sound"),
     ("load-not-served", SERVING, "a load test in which many requests fail or are not run together"),
-    (
-        "pairs-not-told-apart",
-        SCORES,
-        "held-out preference pairs are ranked as by guessing, those of the training are not",
-    ),
+    ("pairs-not-told-apart", SCORES, "held-out pairs are ranked as by guessing, those of the training are not"),
     ("rows-paired-by-place", SCORES, "a reported score is that of answers and right answers in different orders"),
     ("failures-share-node", JOBS, "every job that failed ran on a machine on which none succeeded"),
     ("nothing-tells-the-end", JOBS, "a log ends like any line, its errors were not kept, and no record moves"),
@@ -312,6 +309,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *recounted(r.tables, r.stated),
             *traded.traded(r.tables),
             *alike.of_the_base(r.tables),
+            *against.behind_reference(r.tables),
             *(f for table in r.tables for look in (*judged.LOOKS, raters.raters) for f in look(table)),
         ],
     ),
@@ -353,6 +351,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *worsening.worsened(r.lines),
             *worsening.scores_fell(r.lines),
             *loads.unserved(r.tables),
+            *tested.sound(r.tables, r.lines),
             *steady.kept(r.lines, r.settings),
             *prefix.prefix_lost(r.tables, r.lines),
         ],
@@ -390,8 +389,8 @@ def _run(read: _Read) -> tuple[list[Finding], list[Check]]:
             with np.errstate(all="ignore"):  # a log holds NaN and inf; what follows from them is judged, not warned of
                 new = part(read)
         except (ArithmeticError, ValueError, IndexError, TypeError, KeyError) as error:
-            why = f"the relation broke: {type(error).__name__}: {error}"
-            checks.append(Check(name, "failed", why, f"计算出错：{type(error).__name__}: {error}"))
+            why = f"{type(error).__name__}: {error}"
+            checks.append(Check(name, "failed", f"the relation broke: {why}", f"计算出错：{why}"))
             continue
         found += new
         if not new and not any(len(getattr(read, of)) for of in asks):

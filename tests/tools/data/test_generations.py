@@ -67,6 +67,25 @@ def test_the_models_own_answer_is_judged_and_not_the_reference_beside_it(tmp_pat
     assert "repetition-loop" in codes(generations([write(tmp_path / "b.jsonl", rows)]))
 
 
+@pytest.mark.parametrize(
+    ("loops", "piece", "others", "grade"),
+    [
+        (14, "呵呵你说呢？" * 80, 20, "S2"),
+        (20, "and on and on it goes " * 30, 60, "S2"),
+        (14, "and on and on it goes " * 30, 1500, "S3"),
+        (3, "好的再见，" * 400, 20, None),
+    ],
+)
+def test_few_loops_are_serious_where_they_are_much_of_what_was_written(tmp_path, loops, piece, others, grade):
+    rng = random.Random(6)
+    texts = [
+        piece if i % 20 == 1 and i < 20 * loops else " ".join(prose(rng) for _ in range(others // 100 + 1))[:others]
+        for i in range(400)
+    ]
+    rows = [{"prompt": f"p{i}", "label": "x", "predict": text} for i, text in enumerate(texts)]
+    assert codes(generations([write(tmp_path / "a.jsonl", rows)])).get("repetition-loop") == grade
+
+
 def test_rows_that_an_evaluation_set_holds_twice_are_no_groups(tmp_path):
     rng = random.Random(3)
     texts = {f"p{i}": prose(rng) for i in range(120)}

@@ -105,3 +105,10 @@ def test_a_gradient_norm_that_climbs(tmp_path: Path, climbs: bool):
 def test_a_quantile_of_what_is_no_time_is_no_latency(tmp_path: Path, name: str, told: bool):
     values = [200 * (1 + g + 0.01 * x) for g, x in zip(GROWN, NOISE, strict=True)]
     assert ("latency-grows" in codes(tmp_path, {name: values})) is told
+
+
+@pytest.mark.parametrize(("axis", "told"), [("prompt_len", False), ("concurrency", False), ("step", True)])
+def test_what_takes_longer_because_more_is_asked_gets_no_worse(tmp_path: Path, axis: str, told: bool):
+    rows = [f"{64 * (i + 1)},{20 * (1 + GROWN[i] + 0.01 * NOISE[i]):.4f}" for i in range(N)]
+    (tmp_path / "sweep.csv").write_text("\n".join([f"{axis},ttft_ms", *rows]) + "\n")
+    assert ("latency-grows" in {f.code for f in look([tmp_path]).findings}) == told

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from triage.tools.documents.stated import Stated
+from triage.tools.relate.line import Line
 from triage.tools.relate.reported.look import of_reports
 from triage.tools.tables.read import read_tables
 
@@ -91,3 +93,51 @@ def test_attempts_that_differ_and_fail_with_one_batch_show_the_batch(tmp_path):
     apart = csv(head, ("a", "3e-4", 4117, "88 91"), ("b", "1e-4", 5003, "12 13"))
     assert codes(tmp_path, {"replay.csv": same}) == {"same-batch-nonfinite-again"}
     assert not codes(tmp_path, {"replay.csv": apart})
+
+
+AUDIT = {"total_records": 5200, "bad_records": 910, "pass_rate": 0.825, "missing_answer": 610, "duplicate_prompt": 300}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("sft_audit.json", AUDIT, True),
+        ("data/质检.json", {"总数": 800, "问题样本数": 120, "重复": 90, "字段缺失": 45}, True),
+        ("validate_dataset.json", {"rows": 4000, "valid_rate": 71.0, "empty_output": 700, "schema_error": 520}, True),
+        ("sft_audit.json", AUDIT | {"total_records": 52000, "pass_rate": 0.9825}, False),
+        ("sft_audit.json", AUDIT | {"kept": 4290}, False),
+        ("sft_audit.json", AUDIT | {"accuracy": 0.825}, False),
+        ("sft_audit.json", AUDIT | {"missing_answer": 2610}, False),
+        ("requests.json", {"total": 5200, "failed": 910, "not_found": 610, "invalid_key": 300}, False),
+    ],
+)  # fmt: skip
+def test_the_faults_that_a_check_of_the_data_counts_are_told_where_the_counts_fit(tmp_path, name, values, told):
+    assert ("audit-found-faults" in codes(tmp_path, {}, said(name, **values))) == told
+
+
+def test_of_several_lists_of_counts_the_one_that_fits_is_taken(tmp_path):
+    checks = {k: AUDIT[k] for k in ("missing_answer", "duplicate_prompt")}
+    summary = {k: v for k, v in AUDIT.items() if k not in checks}
+    report = {"file": "sft.jsonl", "summary": summary | {"checks": checks | {"empty_turn": 0}},
+              "by_kind": {"missing_context": 2100, "unknown_tool": 1500, "plain": 1600},
+              "by_turns": {str(i): 700 - 50 * i for i in range(1, 9)}}  # fmt: skip
+    assert "audit-found-faults" in codes(tmp_path, {"sft_audit.json": json.dumps(report)})
+    report["summary"] |= {"checks": {"missing_answer": 10, "duplicate_prompt": 4}, "pass_rate": 0.4}
+    assert "audit-found-faults" not in codes(tmp_path, {"sft_audit.json": json.dumps(report)})
+
+
+@pytest.mark.parametrize(("bad", "told"), [(910, True), (60, False)])
+def test_a_report_with_the_faulty_rows_beside_its_counts_is_read_whole(tmp_path, bad, told):
+    values = AUDIT | {"bad_records": bad, "pass_rate": 1 - bad / 5200, "missing_answer": bad - 20}
+    issues = {"issues": {"missing_answer": [{"id": f"r{i}"} for i in range(40)]}}
+    values |= {"duplicate_prompt": 30}
+    found = codes(tmp_path, {"sft_audit.json": json.dumps(issues)}, said("sft_audit.json", **values))
+    assert ("audit-found-faults" in found) == told
+
+
+@pytest.mark.parametrize(("taken", "told"), [(910, False), (4, True)])
+def test_faults_that_were_taken_out_before_a_training_are_none_of_it(tmp_path, taken, told):
+    out = said("cleaning.json", rows_removed=taken)
+    lines = [Line("loss", "loss", "log.csv", np.arange(9.0), np.arange(9.0), np.arange(9))]
+    found = of_reports([], [*said("sft_audit.json", **AUDIT), *out], lines)
+    assert ("audit-found-faults" in {f.code for f in found}) == told

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..patch import instead
-from ..program import FUNCTIONS, argument, key, last, receiver
+from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..source import walk
 from .look import model_call, no_grad, source
 from .loss import base, entropies
@@ -214,7 +214,7 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
     program = view.program
     yield from targets_padded(view)
     yield from labels_filled_with_pad(view)
-    if program.mentions("-100", "DataCollatorForLanguageModeling", "DataCollatorForCompletion", "loss_mask"):
+    if program.mentions("DataCollatorForLanguageModeling", "DataCollatorForCompletion", "loss_mask") or _masks(program):
         return
     calls = (*program.told("padding"), *program.find("pad", "pad_sequence", "full", "full_like", "new_full"))
     padded = sorted({c for c in calls if _pads(view, c) or _filled(view, c)}, key=lambda c: (c.lineno, c.col_offset))
@@ -235,6 +235,14 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
                 yield Fault(node if isinstance(node, ast.stmt) else value, "the labels are the padded inputs: padding is trained on",
                             "labels 就是填充后的输入：padding 也计入 loss", beside=(padded[0],))  # fmt: skip
                 return
+
+
+def _masks(program: Program) -> bool:
+    """Whether -100 is given to anything; that labels are compared with it, when scores are computed, masks nothing."""
+    if "-100" not in program.text:
+        return False
+    unread = [n for n in program.each(ast.UnaryOp) if program.const(n) == -100]
+    return not unread or any(not isinstance(program.parent.get(n), ast.Compare) for n in unread)
 
 
 def _unpadded(view: View, value: ast.expr) -> bool:

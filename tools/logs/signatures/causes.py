@@ -29,6 +29,10 @@ PROGRESS_STEPS = 3
 CASCADE_LINES = 4_000
 """Lines within which a later failure is taken for the consequence of the first. Own judgement."""
 
+CAUGHT, OPENING = 10, 24
+"""Exceptions of a log from which on the program is taken to catch them where it logs steps between two of one kind, and
+characters of what they say that tell the kind. Own judgement."""
+
 _NUMBERS = re.compile(r"\d+")
 WRAPPED_LINES = 150
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
@@ -253,6 +257,8 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, Severity.S2, "the server goes on, without what it was asked for then")
     if life.survives(hit.line):
         return _Event(file, hit, hits, Severity.S3, "the run goes on after it")
+    if hit.signature is GENERIC and _caught(hit, hits, life):
+        return _Event(file, hit, hits, Severity.S3, "it is one of many, and steps were logged after others of its kind")
     if 0 < life.serves < life.shut < hit.line:
         return _Event(file, hit, hits, Severity.S3, "the server was being shut down on purpose")
     if life.resumes(hit.line) and severity < Severity.S2:
@@ -261,6 +267,25 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         left = Severity.S3 if hit.signature.code in STOPPED else Severity.S2  # who stopped it has let it go on
         return _Event(file, hit, hits, left, f"{why} in the same file")
     return _Event(file, hit, hits, severity)
+
+
+def _caught(hit: Hit, hits: Hits, life: Timeline) -> bool:
+    """Whether the program lives with such exceptions: there are many, and after one of this kind it logged a step in
+    the same attempt. One that ends the script itself is not caught."""
+    stack = frames(hit)
+    if hits.count < CAUGHT or (stack and any(text.rstrip().endswith("in <module>") for _, text in stack)):
+        return False
+    spans = [(name, first, last) for name, first, last in life.attempts if first <= hit.line or hit.line <= last]
+    if len(spans) != 1 or any(start > 1 for start in life.starts):
+        return False
+    logged = (life.lines or {}).get(spans[0][0], ())
+    kind = _kind(hit)
+    alike = [h.line for h in _kept(hits) if h.line <= hit.line and _kind(h) == kind]
+    return any(at > min(alike) for at in logged)
+
+
+def _kind(hit: Hit) -> str:
+    return _NUMBERS.sub("", hit.text).strip()[:OPENING]
 
 
 def _recurs(hits: Hits) -> bool:

@@ -25,7 +25,7 @@ HEAP = 5.0
 """Times that more rows end at the largest length than in the twentieth below it."""
 SIZE = bounded(
     r"(?:^|_)n_?(?:out|gen|tok\w*)(?:_|$)|(?:^|_)(?:out\w*|completion|response|resp|answer|gen\w*|new|reply)_?"
-    r"(?:len\w*|tokens?|toks?|n)(?:_|$)|^(?:tokens|length|len|n_tokens)$|(?:输出|回答|回复|生成)(?:长度|token)"
+    r"(?:len\w*|tokens?|toks?|n)(?:_|$)|(?:^|_)(?:tokens?|toks?)_(?:generated|produced|emitted|out(?:put)?)(?:_|$)|^(?:tokens|length|len|n_tokens)$|(?:输出|回答|回复|生成)(?:长度|token)"
 )
 ENDS = bounded(r"stop|finish|end_?reason|eos|结束")
 CUT = frozenset(("length", "max_tokens", "max_length", "limit", "truncated", "cut", "maxlen", "max_new_tokens"))

@@ -8,8 +8,8 @@ from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..line import Line
-from . import counts, limits, replays, sides, turns
-from .read import reported
+from . import audits, counts, limits, replays, sides, turns
+from .read import objects, reported
 
 REPORTED = "statistics that reports give"
 CODES = declare(
@@ -35,6 +35,7 @@ CODES = declare(
         REPORTED,
         "the plan begins something else at the step where the loss stops being a number",
     ),
+    ("audit-found-faults", REPORTED, "by a check of the data many of its samples have a fault"),
     ("target-missed", REPORTED, "a measured latency or rate is worse than the target that a file of the run states"),
 )
 
@@ -43,5 +44,7 @@ def of_reports(tables: Sequence[Table], stated: Sequence[Stated], lines: Sequenc
     """What the reports and plans of a run say."""
     said = reported(tables, stated)
     found = [*limits.beyond_limits(said), *sides.longer_and_shorter(said), *sides.targets(said)]
-    found += turns.turned(lines, stated)
+    lists = {t.file for t in tables} - {t.file for t in tables if len(t) == 1}
+    beside = objects([s for s in stated if s.file in lists], set())
+    found += [*turns.turned(lines, stated), *audits.audited([*said, *beside], stated, bool(lines))]
     return [*found, *(f for table in tables for look in (*counts.LOOKS, replays.again) for f in look(table))]

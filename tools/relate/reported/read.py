@@ -41,7 +41,7 @@ class Said:
 def reported(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Said]:
     """The numbers of all small tables, and of what no table was made of."""
     read = {t.file for t in tables}
-    return [*(s for t in tables if 1 <= len(t) <= MOST_ROWS for s in _of(t)), *_objects(stated, read)]
+    return [*(s for t in tables if 1 <= len(t) <= MOST_ROWS for s in _of(t)), *objects(stated, read)]
 
 
 def _of(table: Table) -> Iterator[Said]:
@@ -59,7 +59,7 @@ def _of(table: Table) -> Iterator[Said]:
                        Evidence(table.file, line, metric=said, value=value, text=label))  # fmt: skip
 
 
-def _objects(stated: Sequence[Stated], read: set[str]) -> Iterator[Said]:
+def objects(stated: Sequence[Stated], read: set[str]) -> Iterator[Said]:
     """What configurations and reports say in `key: number`, each file an object."""
     by_file: dict[str, list[Stated]] = {}
     for one in stated:

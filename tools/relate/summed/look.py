@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..contrast import Contrast
-from ..scores import verdicts
+from ..scores import twins, verdicts
 from . import (
     alike,
     answered,
@@ -71,6 +71,7 @@ CODES = declare(
     ("errors-alike", SUMMARIES, "numerical errors of the same operations are the same on every card or engine"),
     ("mixture-moved", SUMMARIES, "the composition of the data moves for good"),
     ("composition-moved", SUMMARIES, "parts that sum to a whole move for good"),
+    ("variants-come-out-equal", SUMMARIES, "two variants have the same figures to the last digit, the others do not"),
     ("mixture-off-plan", SUMMARIES, "the measured shares of the data are not the planned ones"),
 )
 
@@ -100,6 +101,7 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
             factors.formats_alike,
             factors.moved_with,
             mixtures.moved,
+            twins.come_out_equal,
         )
         found += [finding for look in looks for finding in look(table)]
     if not any(f.code == "worse-beyond-on-one-side" for f in found):  # one table tells it better than two files

@@ -11,7 +11,7 @@ from itertools import islice
 
 from ...flow import made_of
 from ...patch import instead
-from ...program import Program, key, last, receiver
+from ...program import Program, argument, key, last, receiver
 from ..judging.texts import pairs_cut_on_the_right
 from ..look import keyword, source
 from ..rule import Fault, View, rule
@@ -57,6 +57,8 @@ DOCUMENT = re.compile(
 """What is often longer than any limit."""
 ANSWER = re.compile(r"answer|response|output|completion|summary|target|highlight|reply|abstract", re.I)
 ENDS = re.compile(r"eos|im_end|</s>|\bend\b", re.I)
+SMALL = 256
+"""Tokens from which down a passage, its question and an answer do not fit together. Own judgement."""
 
 
 def _long_prompts(view: View) -> Iterator[Fault]:
@@ -72,11 +74,22 @@ def _long_prompts(view: View) -> Iterator[Fault]:
         shortened = any(re.search(r"max_length|truncat|\[-?:|\[-", "".join(p)) for p in parts)
         if len(parts) < 2 or shortened or not ANSWER.search("".join(parts[-1])) or DOCUMENT.search(parts[-1][1]):
             continue
-        long = any(DOCUMENT.search(w) for p in parts[:-1] for w in p)
-        if long or any(LONG.search(w) for p in parts[:-1] for w in p):
+        passage = any(LONG.search(w) for p in parts[:-1] for w in p)
+        long = any(DOCUMENT.search(w) for p in parts[:-1] for w in p) or (passage and _limit(program, node) <= SMALL)
+        if long or passage:
             yield Fault(node, "prompt and answer are cut at the end, where the answer stands: long documents leave none of it",
                         "提示与答案拼接后从末尾截断：长文档会把答案截掉", severity="" if long else "S3")  # fmt: skip
             return
+
+
+def _limit(program: Program, node: ast.AST) -> float:
+    """How many tokens are kept; infinity where the program does not say."""
+    if isinstance(node, ast.Subscript):
+        told = node.slice.upper if isinstance(node.slice, ast.Slice) else None
+    else:
+        told = argument(node, "max_length") if isinstance(node, ast.Call) else None
+    most = program.usually(told) if told is not None else None
+    return most if isinstance(most, (int, float)) else float("inf")
 
 
 def _cut_at_the_end(view: View, node: ast.AST) -> ast.expr | None:
@@ -105,6 +118,11 @@ def _pieces(program: Program, expr: ast.expr, deep: int = 6) -> list[tuple[str, 
             return _pieces(program, value, deep - 1)
     if isinstance(expr, ast.ListComp) and deep:
         return _pieces(program, expr.elt, deep - 1)
+    if isinstance(expr, ast.Call) and last(program.path(expr.func)) == "format" and deep:
+        return [p for value in _filled_in(program, expr) for p in _pieces(program, value, deep - 1)]
+    for value in _column(program, expr) if deep else ():
+        if len(parts := _pieces(program, value, deep - 1)) > 1:
+            return parts
     if isinstance(expr, (ast.Constant, ast.List)):
         return []
     which = made_of(program, expr.slice, (), 3) if isinstance(expr, ast.Subscript) else ()
@@ -112,6 +130,39 @@ def _pieces(program: Program, expr: ast.expr, deep: int = 6) -> list[tuple[str, 
     made = [program.code(n) for n, _, _ in nodes if isinstance(n, (ast.Call, ast.JoinedStr, ast.Subscript, ast.Name))
             or (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier())]  # fmt: skip
     return [(program.code(expr), " ".join(made))]
+
+
+def _filled_in(program: Program, call: ast.Call) -> list[ast.expr]:
+    """What `template.format(...)` puts in, in the order of the template where that is known."""
+    template = program.usually(on) if (on := receiver(call)) is not None else None
+    named = {k.arg: k.value for k in call.keywords if k.arg}
+    order = re.findall(r"\{(\w{0,80})", template) if isinstance(template, str) else []
+    return [*call.args, *sorted(named.values(), key=lambda v: order.index(n) if (n := _of(named, v)) in order else -1)]
+
+
+def _of(named: dict[str, ast.expr], value: ast.expr) -> str:
+    return next(name for name, own in named.items() if own is value)
+
+
+def _column(program: Program, expr: ast.expr) -> Iterator[ast.expr]:
+    """What functions of this file put into the column that is read here, where they put it together themselves."""
+    name = expr.slice.value if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant) else None
+    if not isinstance(name, str):
+        return
+    for node in program.each(ast.Dict, ast.Assign):
+        if isinstance(node, ast.Dict):
+            values = [
+                v
+                for k, v in zip(node.keys, node.values, strict=True)
+                if isinstance(k, ast.Constant) and k.value == name
+            ]
+        else:
+            aims = [t.slice for t in node.targets if isinstance(t, ast.Subscript)]
+            values = [node.value for a in aims if isinstance(a, ast.Constant) and a.value == name]
+        for value in values:
+            made = program.origin(value)
+            if isinstance(made, (ast.JoinedStr, ast.BinOp, ast.Call)) and made is not expr:
+                yield made
 
 
 OPENING = re.compile(r"(\bA|answer|assistant|response|summary|output|tl;dr|translation|label|topic)\W{0,6}\s*$", re.I)
