@@ -50,9 +50,7 @@ TESTS = bounded(
     r"|categor(?:y|ies))(?:[_\W]|$)|测试集|评测集|数据集|任务|科目|领域|类别"
 )
 """What names parts of an evaluation, which are as hard as they are."""
-VERDICT = bounded(
-    r"(?:^|_)(?:outcome|verdict|exact|correct(?:ness)?|solved|success|passed|right|matched)(?:_|$)|结果|判定|是否正确"
-)
+VERDICT = bounded(r"(?:^|_)(?:outcome|verdict|exact|correct(?:ness)?|solved|success|passed|right)(?:_|$)|结果|判定")
 """What says of an answer whether it is right: that scores and lengths go with it is no matter of parts."""
 BEFORE = bounded(
     r"(?i)(?:^|[/_.\s-])(?:base(?:line|_?model)?|before|pre_?trained|original)(?:[/_.\s-]|$)|底座|基座|原始|(?:训练|微调)前"

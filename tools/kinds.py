@@ -46,11 +46,10 @@ class Recognised(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A file whose name promises something that its content does not hold."""
+    """A file whose name promises something that its content does not hold; `empty`: nothing in it was not read."""
 
     why: str
     empty: bool = False
-    """There is nothing in it that was not read."""
 
 
 _I = re.IGNORECASE
@@ -362,10 +361,10 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
 
 
 def _mostly_pairs(head: bytes) -> bool:
-    """Whether a text is one pair a line, as arguments are dumped."""
+    """Whether a text is one pair a line, each of another key, as arguments are dumped."""
     lines = [line for line in head.splitlines()[:-1] if line.strip() and not line.lstrip().startswith((b"#", b"["))]
-    pairs = [line.partition(b"=")[0] for line in lines if _PAIRS.match(line)]
-    return len(lines) >= 3 and len(pairs) >= 0.8 * len(lines) and len(set(pairs)) * 2 > len(pairs)
+    keys = [line.partition(b"=")[0] for line in lines if _PAIRS.match(line)]
+    return len(keys) >= max(3, 0.8 * len(lines)) and len(set(keys)) * 2 > len(keys)
 
 
 def _repeats(head: bytes) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..documents.event import Event
 from ..findings import Evidence, Finding, Severity
-from ..operation.serving import part_of
+from ..operation.requests.serving import part_of
 from .changes import Change
 from .clock import Clock
 from .line import Line, place

@@ -16,7 +16,8 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, loads, prefix, runaway, serving, staged, steady, streamed, tested, untold, worsening
+from ..operation import jobs, staged, steady, untold
+from ..operation.requests import loads, prefix, runaway, serving, streamed, tested, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -67,10 +68,9 @@ from .trials.sweep import sweeps
 
 CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
-STATEMENTS, PROGRAM = "statements against each other", "the program against its settings"
-ROWS, ANSWERS, ENDS = "rows of tables together", "answers of two models", "answers and what was counted of them"
-SAMPLING = "outputs against the sampling that was set"
-SERVING, JOBS = "requests of a server", "jobs and counters of machines"
+STATEMENTS, SERVING, JOBS = "statements against each other", "requests of a server", "jobs and counters of machines"
+PROGRAM, ROWS, ANSWERS = "the program against its settings", "rows of tables together", "answers of two models"
+ENDS, SAMPLING = "answers and what was counted of them", "outputs against the sampling that was set"
 CODES = declare(
     "relate",
     ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..company import in_company
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Report, TriageError
 from ..heads import holds_rows
 from ..kinds import OPEN, Kind
+from ..logs.company import in_company
 from ..reading import head
 from ..run import Artifact, Run
 from ..series import Series

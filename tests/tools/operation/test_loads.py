@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from triage.tools.operation.loads import unserved
+from triage.tools.operation.requests.loads import unserved
 from triage.tools.reading import iter_lines
 from triage.tools.tables.read import read_pairs, read_tables
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.tools.operation.prefix import prefix_lost
+from triage.tools.operation.requests.prefix import prefix_lost
 from triage.tools.relate.line import lines_of
 from triage.tools.tables.read import read_tables
 

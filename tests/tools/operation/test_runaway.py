@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.tools.operation.runaway import run_on
+from triage.tools.operation.requests.runaway import run_on
 from triage.tools.relate.line import Line
 from triage.tools.settings import Setting, Settings
 

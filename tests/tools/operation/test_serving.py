@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from triage.tools.documents.event import Event
-from triage.tools.operation.serving import served
+from triage.tools.operation.requests.serving import served
 from triage.tools.relate.line import Line
 from triage.tools.settings import Setting, Settings
 from triage.tools.tables.read import read_tables

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.tools.operation.streamed import streamed
+from triage.tools.operation.requests.streamed import streamed
 from triage.tools.tables.read import read_tables
 
 RNG = np.random.default_rng(11)

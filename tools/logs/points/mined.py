@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...company import LOSSES
 from ...metrics import TRAINED, canonical, named, of_split, step_key, tells
 from ...patterns import bounded
 from ...run import Artifact
 from ...series import Series, may_be_loss
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
+from ..company import LOSSES
 from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain, words_of
 from .grammar import HELD_OUT, known_end
 from .points import Store

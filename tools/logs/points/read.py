@@ -10,13 +10,13 @@ from dataclasses import replace
 from math import inf
 from pathlib import PurePosixPath
 
-from ...company import in_company
 from ...data.records.record import UNREAD_ACCEPTED
 from ...findings import Check, TriageError
 from ...patterns import bounded
 from ...run import Artifact, Run
 from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
+from ..company import in_company
 from .lines import Watcher, read_store
 from .mined import Mine
 from .points import POINT_BUDGET, Store

@@ -13,13 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..findings import Evidence, Finding, Severity
-from ..logs.answered import READING
-from ..patterns import bounded
-from ..relate.line import Line, means, plain
-from ..relate.summed.words import named_score
-from ..tables.table import Column, Table
-from ..vocabulary import VOCABULARY
+from ...findings import Evidence, Finding, Severity
+from ...logs.answered import READING
+from ...patterns import bounded
+from ...relate.line import Line, means, plain
+from ...relate.summed.words import named_score
+from ...tables.table import Column, Table
+from ...vocabulary import VOCABULARY
 from .loads import ALL, AT_ONCE, GOOD, LOST, TIME
 
 SPEED = bounded(

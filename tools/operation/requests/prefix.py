@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..findings import Evidence, Finding, Severity
-from ..patterns import bounded
-from ..relate.distributions import texts
-from ..relate.line import Line, means
-from ..tables.table import Column, Table
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...relate.distributions import texts
+from ...relate.line import Line, means
+from ...tables.table import Column, Table
 
 RATE = bounded(
     r"cache_?hit|hit_?(?:rate|ratio|pct|share)|(?:prefix|prompt|kv)_?(?:cache_)?(?:hits?|reuse)_?(?:rate|ratio|pct|share)"

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..findings import Evidence, Finding, Severity
-from ..patterns import bounded
-from ..relate.line import means
-from ..tables.table import Column, Table
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...relate.line import means
+from ...tables.table import Column, Table
 
 ALL = bounded(r"(?:^|_)(?:total|num|n|sent|all)_?(?:requests|queries|calls)$|(?:^|_)requests_(?:total|sent)$")
 LOST = bounded(r"(?:^|_)(?:failed|failures|errors?|timeouts?|timed_out)_?(?:requests|queries|calls|count|total)?$")

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..findings import Finding, Severity
-from ..relate.line import Line, plain
-from ..settings import Settings
+from ...findings import Finding, Severity
+from ...relate.line import Line, plain
+from ...settings import Settings
 
 INTERVAL = 10.0
 """Seconds between two such lines of vLLM."""

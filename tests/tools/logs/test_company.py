@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from triage.tools.company import in_company
+from triage.tools.logs.company import in_company
 from triage.tools.series import Series
 
 N = 40

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .metrics import split_named
-from .patterns import bounded
-from .series import Series, may_be_loss
+from ..metrics import split_named
+from ..patterns import bounded
+from ..series import Series, may_be_loss
 
 _TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss", "step_time", "mfu", "tokens_per_second"))
 _OF_RL = frozenset((

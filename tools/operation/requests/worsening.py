@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..findings import Finding, Severity
-from ..patterns import bounded
-from ..relate.line import Line, means, plain
+from ...findings import Finding, Severity
+from ...patterns import bounded
+from ...relate.line import Line, means, plain
 
 
 class Kind(NamedTuple):

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..documents.event import Event
-from ..findings import PROPOSES, Evidence, Finding, Severity
-from ..patterns import bounded
-from ..relate.line import Line, means, plain
-from ..settings import Settings
-from ..tables.table import Column, Table
-from .rollouts import of_training
+from ...documents.event import Event
+from ...findings import PROPOSES, Evidence, Finding, Severity
+from ...patterns import bounded
+from ...relate.line import Line, means, plain
+from ...settings import Settings
+from ...tables.table import Column, Table
+from ..rollouts import of_training
 
 PARTS = {
     "running": bounded(r"(?:requests?_running|running_req(?:uest)?s?|num_running|batch_current_size"

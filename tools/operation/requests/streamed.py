@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..findings import Evidence, Finding, Severity
-from ..patterns import bounded
-from ..relate.line import place, plain
-from ..tables.table import Column, Table
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...relate.line import place, plain
+from ...tables.table import Column, Table
 
 HITS = bounded(
     r"(?:^|_)(?:flag(?:ged|s)?|hits?|positives?|detect(?:ed|ions?)|violations?|caught)(?:_|$)|tox|unsafe|harmful|nsfw"
