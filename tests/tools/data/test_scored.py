@@ -57,6 +57,7 @@ def test_a_result_without_scores(tmp_path, files):
         {"train.json": json.dumps({"num_workers": 0, "max_steps": None, "resume": None})},
         {"curve.csv": "class,n,em,f1\ncat,200,0.4,0.5\nfox,0,,\n"},
         {"r/a.json": json.dumps(GOOD), "r/b.json": json.dumps({**GOOD, "bleu": None})},  # one score that is not asked for
+        {"lightning.csv": "epoch,step,train_loss,val_loss,val_acc,val_f1\n0,49,3.1,,,\n0,99,2.8,,,\n0,99,,2.9,0.4,0.3\n1,149,2.5,,,\n"},
         {"log.csv": "step,n,loss,eval_loss\n10,64,2.1,\n20,64,2.0,1.9\n"},
     ],
 )  # fmt: skip

@@ -115,8 +115,9 @@ def scored_nothing(found: Sequence[Result]) -> Iterator[Finding]:
     for one in found:
         void = one.void
         beside = next((o for o in found if o is not one and _has(o, one, void)), None)
-        rows = one.part and not one.file.endswith(".json") and beside is None
-        if not void or rows or (one.count is None and beside is None):
+        row = one.part and not one.file.endswith(".json")
+        other = beside is None or bool(_numbers(one))  # a log has rows of the training between those of an evaluation
+        if not void or (row and other) or (one.count is None and beside is None):
             continue
         yield _nothing(one, void, beside)
         return
@@ -125,10 +126,15 @@ def scored_nothing(found: Sequence[Result]) -> Iterator[Finding]:
 def _has(other: Result, one: Result, void: Sequence[str]) -> bool:
     """Whether another result of the same names has numbers where all of this one's scores are none."""
     alike = other.values.keys() == one.values.keys()
-    theirs = [k for k in one.values if isinstance(n := _number(other.values.get(k)), float) and n == n
-              and not COUNTED.search(k) and not NAMED.search(k)]  # fmt: skip
+    theirs = _numbers(other)
     lost = [k for k in theirs if k in void]
     return alike and len(lost) >= SCORES and len(lost) == len(theirs)
+
+
+def _numbers(one: Result) -> list[str]:
+    """What of a result is a number, and neither counts nor says which it is."""
+    numbers = ((k, _number(v)) for k, v in one.values.items() if not COUNTED.search(k) and not NAMED.search(k))
+    return [k for k, n in numbers if n is not None and n == n]
 
 
 def _nothing(one: Result, void: Sequence[str], beside: Result | None) -> Finding:
