@@ -138,8 +138,11 @@ def _of_file(series: Sequence[Series]) -> Iterator[Series]:
 
 def _held_out(series: Sequence[Series], means: dict[str, str]) -> str:
     """The key that says held-out data and a loss, or nothing more, with values such as the loss of its file has."""
-    trained = [s.values for s in series if means.get(s.key, s.metric) == "loss"]
-    low, high = (float(np.nanpercentile(np.concatenate(trained), q)) for q in (1, 99))
+    trained = np.concatenate([s.values for s in series if means.get(s.key, s.metric) == "loss"])
+    trained = trained[np.isfinite(trained)]
+    if not len(trained):
+        return ""
+    low, high = (float(np.percentile(trained, q)) for q in (1, 99))
     for one in series:
         words = [word for word in re.split(r"[\s_/.-]+", one.key.lower()) if word]
         rest = [word for word in words if not split_named(word)]
@@ -160,6 +163,8 @@ def _plain(key: str) -> str:
 def _short(short: Short, series: Sequence[Series], taken: dict[str, str]) -> str:
     """The key that is the metric by its name and by all its values, empty for none; the first of the names."""
     keys = {s.key for s in series if s.metric == s.key and _plain(s.key) in short.names}
+    if {"g", "d"} <= {_plain(s.key) for s in series}:
+        keys -= {"g", "G"}  # a generator beside its discriminator
     for key in sorted(keys, key=lambda key: (short.names.index(_plain(key)), key)):
         values = np.concatenate([s.values for s in series if s.key == key])
         values = values[np.isfinite(values)]

@@ -81,6 +81,16 @@ def test_another_file_is_no_company():
     assert [s.metric for s in in_company([rate, norm])] == ["learning_rate", "gn"]
 
 
+def test_a_generator_has_no_norm():
+    assert called({**known("learning_rate"), **own(G=WAVES, D=WAVES)})["G"] == "G"
+    assert called({**known("learning_rate"), **own(g=WAVES)})["g"] == "grad_norm"
+
+
+def test_a_loss_that_is_no_number_to_the_end_tells_nothing_of_another():
+    broken = {"loss": ("loss", np.full(N, np.nan))}
+    assert called({**broken, **own(va=FALLS)})["va"] == "va"
+
+
 def test_one_name_is_one_metric_and_the_next_keeps_its_own():
     found = called({**known("learning_rate"), **own(lm=FALLS, nll=FALLS + 1)})
     assert (found["lm"], found["nll"]) == ("loss", "nll")
