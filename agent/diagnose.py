@@ -129,7 +129,7 @@ def diagnose(
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
     if looked and state != "diagnosed" and _sound(findings):
-        normal = [h for h in ranked if _measured_normal(h, findings, named)]
+        normal = [h for h in ranked if _measured_normal(h, findings, named, rivals=False)]
         ranked = (
             [h for h in ranked if any(f.code in LOST or f.severity in SHOWN for f in h.for_)] if missing else normal
         )
@@ -260,13 +260,20 @@ def _sound(findings: Sequence[Finding]) -> bool:
     return any(f.code == "run-healthy" for f in findings) and not any(f.severity in SERIOUS for f in findings)
 
 
-def _measured_normal(top: Hypothesis, findings: Sequence[Finding], named: Callable[[], Sequence[Hit]]) -> bool:
-    """Whether what was asked about was measured and is as it should be, and nothing was found that is wrong."""
+def _measured_normal(
+    top: Hypothesis, findings: Sequence[Finding], named: Callable[[], Sequence[Hit]], rivals: bool = True
+) -> bool:
+    """Whether what was asked about was measured and is as it should be, and nothing was found that is wrong.
+
+    Args:
+        rivals: whether words that are those of a rival ask about it, too.
+    """
     entry = top.entry
     shown = any(entry.speaks.for_[f.code] == "decisive" for f in top.for_)
     if entry.kind != "benign" or not shown or any(f.severity in SHOWN for f in findings):
         return False
-    return any(hit.score >= ASKED and hit.entry.id in (entry.id, *entry.rivals) for hit in named())
+    asked = (entry.id, *entry.rivals) if rivals else (entry.id,)
+    return any(hit.score >= ASKED and hit.entry.id in asked for hit in named())
 
 
 def unread(checks: Iterable[Check]) -> bool:

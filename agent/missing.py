@@ -65,7 +65,7 @@ CLAUSE = 90
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
-TARGETS = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-misconfig")
+TARGETS = ("all-labels-masked", "loss-mask-misaligned")
 """What rules on programs lead to where they find that the loss is computed over the wrong tokens."""
 GOES_ON = ("run", "checkpoint")
 """What somebody plans to stop or to take back while it runs."""

@@ -142,6 +142,8 @@ def looked_for(declared: Mapping[str, Code]) -> dict[str, frozenset[str]]:
     return {name: frozenset(c for c, code in declared.items() if name in code.checks) for name in names}
 
 
+REASSURING = ("run-healthy", "loss-jitter-benign")
+"""Codes that say that something is as it should be."""
 STANDING = "standing"
 """Key of a finding's data: it compares what files say of a model; nothing that ran shows it."""
 PROGRAM = "program"

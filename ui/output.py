@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..tools.findings import EVIDENCE_READ, RECORDS_READ, Finding, Report, Severity, clean
+from ..tools.findings import EVIDENCE_READ, REASSURING, RECORDS_READ, Finding, Report, Severity, clean
 from ..tools.keeping import heard, losses
 from ..tools.phrase import phrases
 from ..tools.secrets import visible_in
@@ -36,9 +36,6 @@ HOME_OPTION = typer.Option("--home", help="Where cases and caches live.", envvar
 VERBOSE_OPTION = typer.Option("--verbose", "-v", help="Also the places, the run's own words, and every check by name.")
 QUIET_OPTION = typer.Option("--quiet", "-q", help="The findings alone.")
 STATISTICS_OPTION = typer.Option("--statistics", help="How often each code was found, in place of the findings.")
-REASSURING = ("run-healthy", "loss-jitter-benign")
-"""Codes that say that something is as it should be."""
-
 
 def one_of(name: str, *known: str) -> Callable[[str], str]:
     """What checks an option that takes one of a few words."""

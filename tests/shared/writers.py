@@ -57,7 +57,8 @@ def wandb(state: str, folder: Path) -> None:
     os.environ.update(WANDB_MODE="offline", WANDB_SILENT="true")
     import wandb
 
-    run = wandb.init(project="p", dir=str(folder), config=SETTINGS)
+    quiet = wandb.Settings(x_disable_stats=True)  # how busy this machine is, is no measure of the run
+    run = wandb.init(project="p", dir=str(folder), config=SETTINGS, settings=quiet)
     for step, row in rows(state):
         run.log(row, step=step)
     run.finish()

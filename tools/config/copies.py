@@ -184,7 +184,9 @@ class _Asked:
 
 def _zero(artifact: Artifact) -> _Asked | None:
     value = load_json(artifact.path) if artifact.path.stat().st_size < SMALL else None
-    for key, block in value.items() if isinstance(value, Mapping) else ():
+    if not isinstance(value, Mapping):
+        return None
+    for key, block in value.items():
         meant = key == ZERO or (ZERO not in value and near(normal(str(key)), ZERO))
         if meant and isinstance(block, Mapping) and isinstance(block.get("stage"), int):
             return _Asked(artifact.name, str(key), block["stage"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...tools.findings import Finding, clean
+from ...tools.findings import REASSURING, Finding, clean
 from ...tools.phrase import phrases
 from ...tools.series import Series, SeriesTable
 from ...tools.vocabulary import VOCABULARY
@@ -206,7 +206,7 @@ def _label(s: Series, attempts: Sequence[str], many_ranks: bool, lang: str) -> s
 
 def _marks(findings: Sequence[Finding], metric: str, x: str, first: int) -> Iterator[Mark]:
     for i, finding in enumerate(findings, first):
-        if finding.code == "run-healthy" or not _same_steps(finding, x):
+        if finding.code in REASSURING or not _same_steps(finding, x):
             continue
         for e in finding.evidence[:1]:
             if e.metric == metric and e.step is not None:

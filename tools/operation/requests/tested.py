@@ -74,7 +74,9 @@ def _answered(table: Table) -> np.ndarray | None:
         return None
     by_loss = sent.values - lost.values if lost is not None else None
     by_good = good.values if good is not None else by_loss
-    return by_good if by_loss is None or np.array_equal(by_good, by_loss) else np.zeros(len(table))
+    if by_loss is None or by_good is None:
+        return by_good
+    return by_good if np.array_equal(by_good, by_loss) else np.zeros(len(table))
 
 
 def _sweep(table: Table) -> bool:

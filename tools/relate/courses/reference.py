@@ -56,7 +56,7 @@ def _same(mine: Line, theirs: Line) -> Followed | None:
         return None
     own = np.array([float(np.mean(p)) for p in parts])
     means = [[float(np.mean(p)) for p in np.array_split(v, PARTS)] for v in (own, other.values)]
-    apart = np.abs(np.subtract(*means)) / np.maximum(np.abs(means[1]), 1e-9)
+    apart = np.abs(np.subtract(means[0], means[1])) / np.maximum(np.abs(means[1]), 1e-9)
     gained = float(np.mean(own[: max(len(own) // 5, 2)]) - np.mean(own[-max(len(own) // 5, 2) :]))
     if apart.max() > SAME or gained < FALLS * abs(own[-1]) or own[-1] <= 0:
         return None

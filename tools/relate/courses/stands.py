@@ -36,6 +36,8 @@ KINDS = ("script", "document", "config", "log", "code")
 FLAG = bounded(r"(?:^|\s)(--?[A-Za-z][\w.-]{1,40})(?:[= ]([^\s\\]{1,120}))?")
 COMMAND = bounded(r"\b(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\b|\.py\b")
 TO_LOG = bounded(r"(?:\btee(?:\s-a)?|[^2]>{1,2})\s{0,3}([\w./-]{1,120})")
+_RUN = bounded(r"[a-z]{1,24}\d{1,8}|\d{1,8}")
+"""What tells one run from another in the names of its files."""
 LEFT_OUT = bounded(
     r"(?i)^-{1,2}(?:out\w*|output\w*|save\w*|log\w*|name|run\w*|exp\w*|tag|seed|port|master\w*|rdzv\w*|node\w*|wandb\w*|project"
     r"|resume\w*|ckpt\w*|job\w*)$"
@@ -154,8 +156,8 @@ def _of(course: Course, commands: Sequence[Command]) -> Command | None:
     name = PurePosixPath(course.file)
     own = [c for c in commands if PurePosixPath(c.logs).name == name.name or c.logs == course.file]
     if not own:
-        words = set(re.findall(r"[a-z]+\d+|\d+", name.stem.lower()))
-        own = [c for c in commands if words & set(re.findall(r"[a-z]+\d+|\d+", PurePosixPath(c.logs).stem.lower()))]
+        words = set(_RUN.findall(name.stem.lower()))
+        own = [c for c in commands if words & set(_RUN.findall(PurePosixPath(c.logs).stem.lower()))]
     return own[0] if own and all(c.flags.keys() == own[0].flags.keys() for c in own) else None
 
 

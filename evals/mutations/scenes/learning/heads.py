@@ -130,4 +130,78 @@ SCENES = (
     """, (
         Defect("frozen-in-name-only", written("freeze", "freeze(child)", "child.requires_grad = False"), ("freeze",)),
     )),
+    Scene("split-projection", """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+        class RowSplit(nn.Module):
+            def __init__(self, width, out, ranks):
+                super().__init__()
+                self.kernel = nn.Parameter(torch.empty(out // ranks, width))
+                nn.init.normal_(self.kernel, mean=0.0, std=0.02) #drawn
+
+            def forward(self, x):
+                return F.linear(x, self.kernel)
+        ===
+        HEAD = RowSplit(512, 4096, 4)
+        OPT = torch.optim.AdamW(HEAD.parameters(), lr=3e-4)
+        for X, Y in DATA:
+            LOSS = F.cross_entropy(HEAD(X), Y)
+            OPT.zero_grad()
+            LOSS.backward()
+            OPT.step()
+    """, (
+        Defect("weights-drawn-with-unit-spread", written("drawn", ", mean=0.0, std=0.02", ""), ("drawn",)),
+    )),
+    Scene("kept-outputs", """
+        import torch
+        import torch.nn.functional as F
+
+        class Fit:
+            def __init__(self, model, optimizer, loader):
+                self.model, self.optimizer, self.loader = model, optimizer, loader
+                self.heat = []
+
+            def epoch(self):
+                for x, y in self.loader:
+                    out = self.model(x.cuda())
+                    self.heat.append(out.detach().cpu()) #kept
+                    loss = F.cross_entropy(out, y.cuda())
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+        ===
+        FIT = Fit(NET, OPT, DATA)
+        for ROUND in range(20):
+            FIT.epoch()
+    """, (
+        Defect("outputs-gathered-while-training", written("kept", ".detach().cpu()", ".detach()"), ("kept",)),
+    )),
+    Scene("items-with-features", """
+        import torch
+        import torch.nn.functional as F
+        from torch.utils.data import DataLoader, Dataset
+
+        class Clips(Dataset):
+            def __init__(self, paths):
+                self.paths = paths
+
+            def __len__(self):
+                return len(self.paths)
+
+            def __getitem__(self, i):
+                wave = torch.load(self.paths[i])
+                return wave #item
+        ===
+        BATCHES = DataLoader(Clips(PATHS), batch_size=16, shuffle=True, num_workers=6)
+        OPT = torch.optim.AdamW(NET.parameters(), lr=1e-4)
+        for WAVE in BATCHES:
+            LOSS = NET(WAVE.cuda()).square().mean()
+            OPT.zero_grad()
+            LOSS.backward()
+            OPT.step()
+    """, (
+        Defect("gpu-work-in-the-data-set", written("item", "return wave", "return wave.cuda()"), ("item",)),
+    )),
 )  # fmt: skip
