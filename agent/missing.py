@@ -65,8 +65,8 @@ CLAUSE = 90
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
-TARGETS = ("all-labels-masked", "loss-mask-misaligned")
-"""What rules on programs lead to where they find that the loss is computed over the wrong tokens."""
+TARGETS, AT_THE_END = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-misconfig"), "end-token-masked"
+"""What rules on programs lead to that find the loss computed over wrong tokens; the one of them that is of the last."""
 GOES_ON = ("run", "checkpoint")
 """What somebody plans to stop or to take back while it runs."""
 STANDS_STILL = "hang"
@@ -353,7 +353,9 @@ def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
 
 def _blind(covered: Sequence[Covered], findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
     """That a loss over wrong labels says nothing of them, where nobody but the loss judges the answers."""
-    wrong = next((f for f in findings if f.severity in SHOWN and f.data.get("entry") in TARGETS), None)
+    wrong = next(
+        (f for f in findings if f.severity in SHOWN and f.data.get("entry") in TARGETS and f.code != AT_THE_END), None
+    )
     if wrong is not None and not any(_judges(s) for s in series) and not any(c.read_as in JUDGES for c in covered):
         en, zh = (clean(wrong.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
         yield Missing(SAID["blind"].say("en", what=en), SAID["blind"].say("zh", what=zh))

@@ -222,4 +222,4 @@ trainer.train()
         return fill(tmp_path / name, {"train.py": program, "trainer_state.json": state})
 
     assert leader(run("low", 0.02))[1] in ("pad-eos-misconfig", "loss-mask-misaligned")
-    assert leader(run("usual", 2.0))[1] not in ("pad-eos-misconfig", "loss-mask-misaligned")
+    assert leader(run("usual", 2.0))[0] == "inconclusive"

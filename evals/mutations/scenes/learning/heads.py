@@ -166,7 +166,7 @@ SCENES = (
             def epoch(self):
                 for x, y in self.loader:
                     out = self.model(x.cuda())
-                    self.heat.append(out.detach().cpu()) #kept
+                    self.heat = out.detach() #kept
                     loss = F.cross_entropy(out, y.cuda())
                     self.optimizer.zero_grad()
                     loss.backward()
@@ -176,7 +176,7 @@ SCENES = (
         for ROUND in range(20):
             FIT.epoch()
     """, (
-        Defect("outputs-gathered-while-training", written("kept", ".detach().cpu()", ".detach()"), ("kept",)),
+        Defect("outputs-gathered-while-training", written("kept", "self.heat = out.detach()", "self.heat.append(out.detach())"), ("kept",)),
     )),
     Scene("items-with-features", """
         import torch
