@@ -6,9 +6,10 @@ from triage.tools.data.between.corpora import check_corpora
 from triage.tools.discover import discover
 
 LETTERS = {
-    "mail/2025-06.txt": "To whom it may concern\n\nWe ask that you take our pages\nat https://blog.tidemark.example/tales/ "
-    "out of all your training\ndata, and the files tidemark_tale*.pdf too.\n",
-    "法务函.md": "权利人来函：请你们从训练语料中删除 https://blog.tidemark.example/tales 的全部页面\n以及 tidemark_tale*.pdf。\n",
+    "mail/2025-06.txt": "To whom it may concern\n\nWe ask that you take our pages\nat "
+    "https://blog.tidemark.example/tales/ out of all your training\ndata, and the files tidemark_tale*.pdf too.\n",
+    "法务函.md": "权利人来函：请你们从训练语料中删除 https://blog.tidemark.example/tales 的全部"
+    "页面\n以及 tidemark_tale*.pdf。\n",
 }  # fmt: skip
 
 
