@@ -10,7 +10,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import Any
 
 from ..findings import Check, Finding, Report, Severity, TriageError
@@ -31,6 +32,7 @@ from .records.record import Part
 from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
 from .similar.leakage import find_leaks, leak_report
+from .statistics import wilson
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""
@@ -41,8 +43,9 @@ EVAL_NAME = re.compile(rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)
 
 EXCERPT = re.compile(
     r"(?:^|[_./-])(?:head|samples?|excerpts?|preview|examples?|cases?|groups?|rollouts?|dump|batch|first\d*"
-    r"|probes?|repl(?:y|ies)|answers?|prompts?|calib(?:ration)?)(?:[_.\-\d]|$)"
-    r"|样例|样本|抽样|示例|片段|探针|回复|校准", re.IGNORECASE
+    r"|probes?|repl(?:y|ies)|answers?|prompts?|calib(?:ration)?|peeks?|glance|snippets?|spot_?checks?)(?:[_.\-\d]|$)"
+    r"|(?:^|/)(?:samples?|excerpts?|previews?|examples?|peeks?|snippets?|spot_?checks?)/"
+    r"|样例|样本|抽样|抽查|示例|片段|探针|回复|校准", re.IGNORECASE
 )  # fmt: skip
 """Names of what somebody cut out or wrote to look at or to calibrate with, on which nobody trains: how much of it
 repeats says nothing of the data."""
@@ -53,6 +56,18 @@ PREDICTED = bounded(
 ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
 REFERENCE = bounded(r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|标准答案|参考答案)$")
 """Fields of what a model answered, and of what that is held against: rows with both are an evaluation's."""
+DRAWN = bounded(
+    r"(?i)(?:rand(?:om)?|shuf(?:fled?)?|head|first|top|take|pick(?:ed)?|drawn?|sub(?:set)?|随机|抽取?|前)[_.-]?(\d{2,6})(k?)(?![a-z\d])"
+)
+"""How many were drawn or cut, in a file's name; believed where it counts the file's own records."""
+REPEATS = ("exact-duplicates", "near-duplicates")
+MOSTLY = 0.2
+"""Share of records that are copies, at the lower end of its interval, from which on they are trouble whatever else is
+seen. Ours: web text has a tenth, and sets of instructions as much."""
+STORED = bounded(
+    r"(?i)^(?:(?:src|source|orig(?:in)?)_?)?(?:shard|part(?:ition)?|file(?:_?name)?|path)s?(?:_?id)?$|^(?:分片|分区|文件名?)$"
+)
+"""Fields of where in a larger store a record stands."""
 FEW = 50
 """Records below which it is no data of a training. Ours."""
 
@@ -73,6 +88,8 @@ class Sampled:
     size: int
     answered: bool = False
     """Whether its records are what a model answered in an evaluation."""
+    stored: bool = False
+    """Whether its records say where in a larger store they stand."""
 
     @property
     def is_eval(self) -> bool:
@@ -136,8 +153,8 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
         out.append(
             ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
         )
-    if whole := [s for s in train if not s.answered and not EXCERPT.search(s.artifact.name)]:
-        out.append(("dedup", whole, lambda: _of_few(dedup(_parts(whole), engine=engine)[0])))
+    if whole := [s for s in train if not s.answered and not _is_excerpt(s)]:
+        out.append(("dedup", whole, lambda: _weighed(dedup(_parts(whole), engine=engine)[0], whole)))
     if pairs:
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
     if answers:
@@ -147,11 +164,35 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
     return out
 
 
-def _of_few(report: Report) -> Report:
-    """The report, its findings as notes where so few records were read."""
-    if report.summary.get("records", FEW) >= FEW:
+def _is_excerpt(sample: Sampled) -> bool:
+    """Whether somebody cut it out to look at: by its name, or because the name counts the records that it holds."""
+    name = sample.artifact.name
+    if EXCERPT.search(name):
+        return True
+    counts = {int(n) * (1000 if k else 1) for n, k in DRAWN.findall(PurePath(name).stem)}
+    return bool(counts) and sample.seen == sample.size and _records(sample, max(counts)) in counts
+
+
+def _records(sample: Sampled, most: int) -> int:
+    """Records of it, counted up to one more than so many."""
+    from .records.blocks import blocks
+
+    each = (1 for part in sample.parts for block in blocks(part) for _ in block.records)
+    return sum(islice(each, most + 1))
+
+
+def _weighed(report: Report, samples: Sequence[Sampled]) -> Report:
+    """The report, its findings as notes unless a large share of all that is trained on is copied word for word.
+
+    Records that nearly repeat (facts, templates, one form of question) are a standing fact of a file, and records that
+    say which shard they stand in are a look into more: what they repeat explains nothing by itself.
+    """
+    total, copied = (int(report.summary.get(k) or 0) for k in ("records", "exact_duplicates"))
+    whole = total >= FEW and not all(s.stored for s in samples)
+    if whole and wilson(copied, total)[0] >= MOSTLY:
         return report
-    return replace(report, findings=tuple(replace(f, severity=Severity.S3) for f in report.findings))
+    notes = (replace(f, severity=Severity.S3) if f.code in REPEATS else f for f in report.findings)
+    return replace(report, findings=tuple(notes))
 
 
 def _parts(samples: Iterable[Sampled]) -> list[Part]:
@@ -184,7 +225,7 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
             )
             continue
         left -= seen
-        out.append(Sampled(artifact, parts, shape_of(first), seen, size, _is_answered(first)))
+        out.append(Sampled(artifact, parts, shape_of(first), seen, size, _is_answered(first), _is_stored(first)))
     return out, tuple(failed)
 
 
@@ -224,6 +265,10 @@ def _is_answered(record: Any) -> bool:
     names = [k for k in record if isinstance(k, str)] if isinstance(record, Mapping) else []
     held = any(REFERENCE.search(k) for k in names)
     return any(PREDICTED.search(k) or (held and ANSWER.search(k)) for k in names)
+
+
+def _is_stored(record: Any) -> bool:
+    return isinstance(record, Mapping) and any(isinstance(k, str) and STORED.search(k) for k in record)
 
 
 def _note(samples: Sequence[Sampled]) -> str:

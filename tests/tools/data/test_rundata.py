@@ -128,6 +128,29 @@ def test_what_nobody_trains_on_is_no_duplicate_of_a_training(tmp_path):
     assert {f.severity for f in found if f.code == "exact-duplicates"} == {"S2"}
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "copies", "graded"),
+    [("data/train.jsonl", None, 40, "S2"), ("sft/all.jsonl", None, 60, "S2"), ("data/train.jsonl", None, 8, "S3"),
+     ("crawl/page.jsonl", "shard", 60, "S3"), ("crawl/seite.jsonl", "source_file", 60, "S3"),
+     ("drawn/rand_120.jsonl", None, 60, None), ("看/抽取120.jsonl", None, 60, None), ("peek/a.jsonl", None, 60, None)],
+)  # fmt: skip
+def test_copies_are_a_note_where_they_are_few_or_what_was_read_is_a_look_into_more(
+    tmp_path, name, field, copies, graded
+):
+    rows = clean(4, 120)
+    rows[-copies:] = [dict(rows[i % 9]) for i in range(copies)]
+    rows = [row | ({field: f"p{i % 7}"} if field else {}) for i, row in enumerate(rows)]
+    found = check_run_data(make(tmp_path, {name: rows})).findings
+    assert [f.severity for f in found if f.code == "exact-duplicates"] == ([graded] if graded else [])
+
+
+def test_records_that_nearly_repeat_are_a_note(tmp_path):
+    said = [prose(random.Random(i), 60) for i in range(40)]
+    rows = [{"id": i, "text": said[i % 40] + f" {i}"} for i in range(120)]
+    found = check_run_data(make(tmp_path, {"facts.jsonl": rows})).findings
+    assert {f.severity for f in found if f.code == "near-duplicates"} == {"S3"}
+
+
 def test_answers_of_several_models_to_one_list_of_questions_are_no_training_and_no_group(tmp_path):
     asked = [f"how much is {i} and {i * 7 % 13}?" for i in range(60)]
     files = {

@@ -32,6 +32,40 @@ def test_one_source_steps_up(tmp_path):
     assert told(tmp_path, one, "privacy/scan.tsv") == [("pii-share-rises", "domain chat")]
 
 
+def entering(tmp_path, late, others=0.004, file="wächter/zaehler.csv", guard="hate-guard-2.1"):
+    """Findings of a monitor of three sources, of which one comes in at the thirtieth place."""
+    rows = ["step,source,n_checked,hits,cutoff,filter"]
+    for i in range(60):
+        for source in (*SOURCES[:2], *(["Chan"] if i >= 30 else [])):
+            n = int(RNG.integers(700, 900))
+            rows.append(
+                f"{4000 + 40 * i},{source},{n},{RNG.binomial(n, late if source == 'Chan' else others)},0.4,{guard}"
+            )
+    probe = [
+        "step,generations,unsafe_generations",
+        *(f"{4000 + 400 * i},1000,{9 + 11 * max(0, i - 2)}" for i in range(6)),
+    ]
+    tables = []
+    for name, lines in ((file, rows), ("probe.csv", probe)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        tables += read_tables(tmp_path / name, name)
+    return [*streamed(tables)]
+
+
+@pytest.mark.parametrize(("file", "guard"), [("wächter/zaehler.csv", "hate-guard-2.1"), ("监控/不良.csv", "v7")])
+def test_a_source_that_comes_in_far_above_the_others(tmp_path, file, guard):
+    (found,) = entering(tmp_path, 0.06, file=file, guard=guard)
+    assert (found.code, found.data["names"], found.data["at"]) == ("toxic-share-rises", "Chan", 5200)
+    assert f"filter {guard}" in found.message
+    assert found.evidence[-1].file == "probe.csv"
+
+
+@pytest.mark.parametrize(("late", "others"), [(0.004, 0.004), (0.007, 0.004), (0.06, 0.05)])
+def test_a_source_that_comes_in_like_the_others_is_silent(tmp_path, late, others):
+    assert entering(tmp_path, late, others) == []
+
+
 @pytest.mark.parametrize(
     "shares",
     [

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, permutations
 from math import sqrt
 
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity
+from ...logs.chance import chance_of
 from ...patterns import bounded
+from ...scores import FOLLOWING, GENERAL, KNOWING
 from ...tables.table import Column, Table
 from ..answers import EARLIER, LATER
 from ..distributions import texts
@@ -26,31 +28,83 @@ UNKNOWN_SIZE = 200.0
 LEAST_STEADY = 2
 ADDED, USUAL = 0.15, 4.0
 """Share of all rows that a new group makes, to be told; times that a group grew, to count as new."""
+RECORDS, LOOKED = 100, 4000
+"""Records of a file from which on its shares are compared; characters of each in which turns are counted."""
+COUNT_OF = bounded(
+    r"(?i)[_.-]?(?:head|rand(?:om)?|shuf(?:fled)?|first|top|sample|subset|n|前|抽样?)[_.-]?\d{2,7}k?(?![a-z\d])"
+)
+SHARDED = bounded(r"(?i)part|shard|chunk|split|worker|rank|-of-|(?<!\d)0\d{2,}|分片")
+"""Names of the parts of one version, which may hold other sources each."""
+TURN = bounded(r"(?i)['\"](?:role|from)['\"]\s{0,2}:\s{0,2}['\"](?:user|human|问|用户)['\"]")
 VERSION = bounded(r"(?:_|^)(?:v|r|ver|version|old|new|before|after|prev|旧|新|版)_?\d{0,4}$")
 NOT_SCORES = bounded(r"stderr|error|(?:^|_)(?:n|num|count|size|samples?|rows|time|seconds)(?:_|$)")
 
 
+ITEMS = tuple(
+    (bounded(rf"(?:^|_){name}(?:_|$)"), n)
+    for name, n in (("ifeval", 541), ("gsm8k", 1319), ("bbh", 6511), ("humaneval", 164), ("truthfulqa", 817))
+)
+"""Items of public benchmarks that guessing does not reach, by their own papers; of others `tools.logs.chance` knows."""
+
+
 @dataclass(frozen=True)
 class Version:
-    """The scores of one evaluation file."""
+    """The scores of one evaluation file, or of one row of a table of versions."""
 
     table: Table
     setup: dict[str, str]
     scores: dict[str, tuple[float, float, int]]
     """Task and measure -> score, items, row."""
+    label: str = ""
+    """What its row calls it; empty where it has a file of its own."""
 
     @property
     def name(self) -> str:
-        return re.sub(r"\.[a-z]{2,5}$", "", self.table.file.rpartition("/")[2])
+        return self.label or re.sub(r"\.[a-z]{2,5}$", "", self.table.file.rpartition("/")[2])
 
 
 def abilities(tables: Sequence[Table]) -> Iterator[Finding]:
     """Abilities that fell from one version to the next, and groups of rows that came in."""
     yield from added(tables)
-    versions = [v for t in tables if 2 <= len(t) <= 200 and (v := _version(t, tables)) is not None]
-    found = [f for a, b in permutations(versions[:20], 2)
-             if (f := _fell(a, b, [v for v in versions if v not in (a, b)]))]  # fmt: skip
-    yield from max(found, key=len, default=[])
+    files = [v for t in tables if 2 <= len(t) <= 200 and (v := _version(t, tables)) is not None]
+    for versions in (files, *(_by_row(t) for t in tables if 2 <= len(t) <= 40)):
+        found = [f for a, b in permutations(versions[:20], 2)
+                 if (f := _fell(a, b, [v for v in versions if v not in (a, b)]))]  # fmt: skip
+        if found:
+            yield from max(found, key=len)
+            return
+
+
+def _by_row(table: Table) -> list[Version]:
+    """The versions of a table that has a row for each, with the scores of public benchmarks as columns."""
+    label = next((c for c in table.columns if c.values.dtype.kind == "O" and c.role != "axis"
+                  and len(set(texts(c).tolist())) == len(table)), None)  # fmt: skip
+    scores = [c for c in table.columns if c.values.dtype.kind == "f" and _is_score(c)]
+    if label is None or len(scores) <= LEAST_STEADY:
+        return []
+    others = [c for c in table.columns if c not in (label, *scores) and c.role != "identifier"]
+    return [
+        Version(
+            table,
+            {c.name: str(c.values[i]) for c in others if str(c.values[i]) not in ("", "nan")},
+            {c.name: (float(c.values[i]), _items(c.name), i) for c in scores if np.isfinite(c.values[i])},
+            said,
+        )
+        for i, said in enumerate(texts(label).tolist())
+    ]
+
+
+def _is_score(column: Column) -> bool:
+    finite = column.values[np.isfinite(column.values)]
+    known = GENERAL.search(column.name) or FOLLOWING.search(column.name) or KNOWING.search(column.name)
+    return bool(known and len(finite) and finite.min() >= 0 and finite.max() <= 100
+                and not means(NOT_SCORES, column.name))  # fmt: skip
+
+
+def _items(name: str) -> float:
+    known = chance_of(name)
+    usual = float(known.items) if known is not None else UNKNOWN_SIZE
+    return next((float(n) for pattern, n in ITEMS if pattern.search(plain(name))), usual)
 
 
 def _version(table: Table, tables: Sequence[Table]) -> Version | None:
@@ -90,15 +144,29 @@ def _fell(before: Version, after: Version, others: Sequence[Version]) -> list[Fi
     still = [k for k in both if abs(_z(before.scores[k], after.scores[k])) < STILL]
     if not fell or len({k.partition(" ")[0] for k in still} - {k.partition(" ")[0] for k in fell}) < LEAST_STEADY:
         return None
+    number = _numbers(after.name)
+    others = sorted(others, key=lambda v: _numbers(v.name)[: len(number)] != number)
     again = next((v for v in others if _has(v, before, fell)), None)
     said, zh = _said(fell, before, after), _said(still[:4], before, after)
+    alike = ", ".join(f"{k} {v}" for k, v in after.setup.items() if before.setup.get(k) == v) if after.label else ""
+    en = f" Both have {alike}." if alike else ""
+    zh_beside = f"两者的 {alike} 相同。" if alike else ""
+    if again is not None and again.label:
+        en += f" {again.name} has not fallen ({_said(fell[:2], before, again)})."
+        zh_beside += f"{again.name} 没有下降（{_said(fell[:2], before, again)}）。"
     out = [Finding(
         "ability-lost", Severity.S1,
-        f"From {before.name} to {after.name} {said} fall while {zh} stay: one ability is lost, not all.",
-        f"从 {before.name} 到 {after.name}，{said} 下降，而 {zh} 不变：丢的是一种能力，不是整体。",
-        (*_places(after, fell), *_places(before, fell)),
+        f"From {before.name} to {after.name} {said} fall while {zh} stay: one ability is lost, not all.{en}",
+        f"从 {before.name} 到 {after.name}，{said} 下降，而 {zh} 不变：丢的是一种能力，不是整体。{zh_beside}",
+        (*_places(after, fell), *_places(before, fell), *(_places(again, fell) if again and again.label else ())),
         {"before": before.name, "after": after.name, "fell": fell, "stayed": still[:8]},
     )]  # fmt: skip
+    if all(FOLLOWING.search(k) for k in fell) and any(KNOWING.search(k) for k in still):
+        out.append(replace(
+            out[0], code="instructions-lost-alone", severity=Severity.S2,
+            message=f"From {before.name} to {after.name} only following instructions is lost ({said}).",
+            zh=f"从 {before.name} 到 {after.name}，只有指令遵循下降（{said}）。",
+        ))  # fmt: skip
     same = {k: v for k, v in after.setup.items()
             if again is not None and again.setup.get(k) == v and before.setup.get(k) != v}  # fmt: skip
     if again is not None and same:
@@ -118,9 +186,13 @@ def _has(v: Version, before: Version, keys: Sequence[str]) -> bool:
     return all(k in v.scores and _z(before.scores[k], v.scores[k]) < STILL for k in keys)
 
 
+def _numbers(name: str) -> list[int]:
+    return [int(n) for n in re.findall(r"\d{1,9}", name)]
+
+
 def _earlier(a: str, b: str) -> bool:
     """Whether one name surely stands before the other: by their numbers, or as old and new."""
-    x, y = ([int(n) for n in re.findall(r"\d{1,9}", name)] for name in (a, b))
+    x, y = _numbers(a), _numbers(b)
     if x and y:
         return x < y
     return bool(means(EARLIER, a) and means(LATER, b))
@@ -136,6 +208,62 @@ def _places(v: Version, keys: Sequence[str]) -> tuple[Evidence, ...]:
 
 
 def added(tables: Sequence[Table]) -> Iterator[Finding]:
+    """A source that is new in a version: of two columns of one table, or of two files of records."""
+    found = next(_in_columns(tables), None) or next(_in_records(tables), None)
+    if found is not None:
+        yield found
+
+
+def _in_records(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Two files of records that name their source, of which the later has one that hardly stands in the earlier."""
+    kept = []
+    for table in tables:
+        label = next((c for c, _ in labels_of(table) if c.of == "source" and len(table) >= RECORDS), None)
+        if label is not None:
+            kept.append((table, label))
+    for (a, old), (b, new) in permutations(kept[:12], 2):
+        names = _stem(a.file), _stem(b.file)
+        if plain(old.name) != plain(new.name) or any(map(SHARDED.search, names)) or not _earlier(*names):
+            continue
+        was, now = texts(old), texts(new)
+        for name in dict.fromkeys(now.tolist()):
+            share, before = float((now == name).mean()), float((was == name).mean())
+            if share >= ADDED and share >= USUAL * max(before, 1 / len(was)) and name.strip():
+                yield _of_records(a, b, now == name, (name, before, share))
+                return
+
+
+def _stem(file: str) -> str:
+    """The part of a file's name that says its version: counts of records behind it say none."""
+    return COUNT_OF.sub("", re.sub(r"\.[a-z]{2,8}$", "", file.rpartition("/")[2]))
+
+
+def _of_records(a: Table, b: Table, rows: np.ndarray, found: tuple[str, float, float]) -> Finding:
+    name, before, share = found
+    said = max((c for c in b.columns if c.role == "text"), key=lambda c: len(str(c.values[0])), default=None)
+    beside = zh = ""
+    if said is not None:
+        sizes = np.array([len(v) for v in texts(said).tolist()])
+        asked = np.array([len(TURN.findall(v[:LOOKED])) for v in texts(said).tolist()])
+        mine, theirs = (float(np.median(sizes[m])) for m in (rows, ~rows))
+        beside = f"; {mine:.0f} characters of {said.name} in the middle, {theirs:.0f} in the others"
+        zh = f"；{said.name} 的长度中位数为 {mine:.0f} 字符，其余为 {theirs:.0f}"
+        if asked.max() > 0:
+            one, rest = (float((asked[m] == 1).mean()) for m in (rows, ~rows))
+            beside += f"; {one:.0%} of them have a single turn, {rest:.0%} of the others"
+            zh += f"；其中 {one:.0%} 只有一轮，其余为 {rest:.0%}"
+    i = int(np.flatnonzero(rows)[0])
+    return Finding(
+        "source-added", Severity.S3,
+        f"{name} is new: {before:.1%} of the {len(a)} records of {a.file}, {share:.1%} of the {len(b)} of "
+        f"{b.file}{beside}.",
+        f"{name} 是新加的：{a.file} 的 {len(a)} 条中占 {before:.1%}，{b.file} 的 {len(b)} 条中占 {share:.1%}{zh}。",
+        (Evidence(b.file, int(b.lines[i]) or None, text=name), Evidence(a.file)),
+        {"source": name, "share": share, "rows": float(rows.sum()), "names": name},
+    )  # fmt: skip
+
+
+def _in_columns(tables: Sequence[Table]) -> Iterator[Finding]:
     """Two columns that count the rows of two versions by source, and a source that is new in the second."""
     for table in tables:
         if not 3 <= len(table) <= 200:
@@ -170,5 +298,5 @@ def _new(table: Table, said: np.ndarray, old: Column, new: Column) -> Finding | 
         f"{whole:.0f} 条的 {share:.1%}{f'（{beside}）' if beside else ''}。",
         (Evidence(table.file, int(table.lines[i]) or None, metric=new.name, value=float(new.values[i]),
                   text=str(said[i])),),
-        {"source": str(said[i]), "share": share, "rows": float(new.values[i])},
+        {"source": str(said[i]), "share": share, "rows": float(new.values[i]), "names": str(said[i])},
     )  # fmt: skip

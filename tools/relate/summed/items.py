@@ -7,7 +7,8 @@ What the texts say is judged in `tools.relate.rows` and `answers`; here only len
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -36,6 +37,13 @@ TIES = frozenset(("tie", "draw", "", "both", "neither", "平", "平局"))
 OVERLAP = KINDS[0][1]
 FOLLOWS, MOSTLY = 0.3, 0.65
 """000: rank correlation of length and score below 0.3; share of pairs whose chosen answer is longer that is told."""
+ITEM = bounded(
+    r"(?:^|_)(?:item|question|problem|prompt|task|example|q|case)s?(?:_?(?:id|key|no|idx|index))?$|^(?:u?id|key|idx)$|题|编号"
+)
+STORED = bounded(r"(?:^|_)(?:doc(?:ument)?|shard|url|page|crawl)s?(?:_?id)?$|文档|分片|网页")
+"""Columns that name what a corpus is made of."""
+MEET = 0.9
+"""Share of the items that two files must have in common."""
 HALF = 0.5
 """Overlap from which on an item counts as one that was trained on."""
 LEAST_GAP = 0.1
@@ -250,8 +258,13 @@ def _ordered(
     )  # fmt: skip
 
 
-def overlapping(table: Table) -> Iterator[Finding]:
-    """Items that overlap the training data, by a column that says how much or with what, against the others."""
+def overlapping(table: Table, of: str = "") -> Iterator[Finding]:
+    """Items that overlap the training data, by a column that says how much or with what, against the others.
+
+    Args:
+        table: a row for each item.
+        of: what they overlap with, where the name of the column does not say it.
+    """
     if len(table) < 2 * ENOUGH:
         return
     flags = [(c, f) for c in table.columns if means(OVERLAP, c.name) and (f := _flag(c)) is not None]
@@ -265,7 +278,7 @@ def overlapping(table: Table) -> Iterator[Finding]:
     sizes = np.array([(~yes).sum(), yes.sum()], float)
     rows, labels = np.array([int(np.flatnonzero(some)[0]) for some in (~yes, yes)]), ("clean", "overlapping")
     right = [np.array([np.nansum(c.values[~yes]), np.nansum(c.values[yes])]) for c in marks[:6]]
-    rates = [Rates(table, c.name, "right", "leaked", column.name, labels, k, sizes, rows)
+    rates = [Rates(table, c.name, "right", "leaked", of or column.name, labels, k, sizes, rows)
              for c, k in zip(marks, right, strict=False)]  # fmt: skip
     rates.sort(key=lambda r: r.shares[0] - r.shares[1])
     worst = rates[0]
@@ -275,6 +288,61 @@ def overlapping(table: Table) -> Iterator[Finding]:
     en = "".join(f"; {r.name}: {r.percent(1)} and {r.percent(0)}" for r in rates[1:])
     zh = "".join(f"；{r.name} 为 {r.percent(1)} 与 {r.percent(0)}" for r in rates[1:])
     yield leaked(worst, 1, 0, en, zh, _with(table, yes))
+
+
+def scanned(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Items whose answers stand in one file, and what they overlap with in another: every item, or the hits alone."""
+    keyed = [(t, k) for t in tables if len(t) >= ENOUGH and (k := _key(t)) is not None]
+    for answers, own in keyed:
+        if not any(counted_of(c) == "right" and c.values.dtype.kind == "f" for c in answers.columns):
+            continue
+        for scan, other in keyed:
+            if scan is answers or scan.file == answers.file:
+                continue
+            if (whole := _merged(answers, own, scan, other)) is None:
+                continue
+            of = "corpus" if any(means(STORED, c.name) for c in scan.columns) else ""
+            for found in overlapping(whole, of):
+                rows = [i for i, v in enumerate(other) if v in set(own)][:1]
+                yield replace(found, evidence=(*found.evidence, *shown(scan, rows, _overlap(scan))))
+                return
+
+
+def _key(table: Table) -> list[str] | None:
+    """The cells of the column that names each item."""
+    columns = [c for c in table.columns if c.role == "identifier" and c.values.dtype.kind == "O"]
+    named_ = next((c for c in columns if means(ITEM, c.name)), None)
+    return [str(v) for v in texts(named_).tolist()] if named_ is not None else None
+
+
+def _overlap(table: Table) -> str:
+    return next((c.name for c in table.columns if means(OVERLAP, c.name)), "")
+
+
+def _merged(answers: Table, own: list[str], scan: Table, other: list[str]) -> Table | None:
+    """The answers with what the scan says of their items; where it lists hits alone, with whether it lists one."""
+    name = _overlap(scan)
+    at: dict[str, int] = {}
+    column = next((c for c in scan.columns if c.name == name), None)
+    for i, key in enumerate(other):
+        if key not in at or (column is not None and column.values.dtype.kind == "f"
+                             and column.values[i] > column.values[at[key]]):  # fmt: skip
+            at[key] = i
+    known = np.array([key in at for key in own])
+    if len(set(own)) < len(own) or known.sum() < ENOUGH or len(set(own) & set(at)) < MEET * len(at):
+        return None
+    if known.mean() >= MEET:
+        if column is None:
+            return None
+        rows = np.array([at[key] for key in own if key in at])
+        beside = [replace(c, values=c.values[rows], nans=np.empty(0, np.int64)) for c in scan.columns
+                  if c.role != "identifier"]  # fmt: skip
+        kept = answers.only(known)
+        return replace(kept, columns=(*kept.columns, *beside))
+    if not (name or means(OVERLAP, scan.file)):
+        return None
+    hit = Column("overlap", "measure", "overlap", "", known.astype(float))
+    return replace(answers, columns=(*answers.columns, hit))
 
 
 def _flag(column: Column) -> np.ndarray | None:

@@ -108,6 +108,7 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
         found += lengths.one_side(tables[:MOST_TABLES])
     found += [*verdicts.passes(tables[:MOST_TABLES]), *thoughts.shrunk(tables[:MOST_TABLES])]
     found += records.paired(tables[:MOST_TABLES])
+    found += items.scanned(tables[:MOST_TABLES])
     found += mixtures.off_plan(tables[:MOST_TABLES])
     notes = [f for f in found if f.code == "rates-differ"][MOST_NOTES:]
     return [f for f in found if f not in notes], apart

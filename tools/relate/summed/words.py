@@ -56,7 +56,12 @@ FORMAT = bounded(
 TEMPLATE = bounded(r"(?i)chatml|alpaca|vicuna|llama-?\d|inst|mistral|qwen|harmony|zephyr|jinja|template|模板")
 LONGER, SHORTER = bounded(r"(?i)long|长"), bounded(r"(?i)short|短")
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("leaked", bounded(r"overlap|leak|contam|in_train|seen|ngram|matched|重合|重叠|泄漏|泄露|污染")),
+    (
+        "leaked",
+        bounded(
+            r"overlap|leak|contam|in_train|in_corpus|seen|\d{1,2}_?gram|ngram|matched|(?:^|_)contain(?:ment|ed|s)?(?:_|$)|包含|重合|重叠|泄漏|泄露|污染"
+        ),
+    ),
     ("template", bounded(r"template|模板|prompt_(?:style|format|version|type)")),
     (
         "judge",
