@@ -165,8 +165,8 @@ def diagnose(
 
 
 def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:
-    """That what would tell was not kept, of a run that stopped or jumped and of which nothing more than notes was found:
-    words of its files are no lead then."""
+    """That what would tell was not kept, of a run that stopped or jumped, where nothing but notes was found: words of
+    its files are no lead then."""
     unseen = any(f.code == UNSEEN for f in findings)
     shown = any(f.severity in SHOWN and not (unseen and f.code in BY_HAND) for f in findings)
     if shown or not (stopped or unseen or any(f.code in ENDED for f in findings)):

@@ -118,7 +118,8 @@ SHORT = tuple(
         ("policy_loss", "pg pg_l pi pi_l", _OF_RL, _any),
         ("value_loss", "v vf vf_l v_l vloss l_v value_function_loss", _OF_RL, _positive),
         ("codebook_perplexity", "ppl perplexity cb_ppl code_ppl pplx 困惑度", _OF_CODES, _above_one),
-        ("dead_codes", "unused dead n_dead num_dead dead_num dead_cnt unused_codes inactive 死码 死码数 未使用", _OF_CODES, _any),
+        ("dead_codes", "unused dead n_dead num_dead dead_num dead_cnt unused_codes inactive 死码 死码数 未使用",
+         _OF_CODES, _any),
         ("response_length", "len lens resp_len resp_tok gen_len gen_tok out_len out_tok ans_len 长度",
          _OF_RL, _lengths),
     )

@@ -4,6 +4,8 @@ A loss that leaves its level at once and stays where it went has a cause: the ra
 steps. Where a log prints that number alone, none of them was written down, and no reading of the log will find it.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -57,8 +59,8 @@ def _told(line: Line, at: int) -> Finding:
     what_zh = line.said if line.known else "日志里唯一的数值"
     return Finding(
         "jump-unwitnessed", Severity.S3,
-        f"{line.file}: {what} is {was:.4g} at {line.where(at - 1)} and {now:.4g} at {line.where(at)}, one line later, and "
-        f"stays there; the log has a line every {every:g} steps and neither learning rate nor gradient norm nor the "
+        f"{line.file}: {what} is {was:.4g} at {line.where(at - 1)} and {now:.4g} at {line.where(at)}, one line later, "
+        f"and stays there; the log has a line every {every:g} steps and neither learning rate nor gradient norm nor the "
         "data of a step, so what happened between those two lines is not on record.",
         f"{line.file}：{what_zh}在 {line.where(at - 1)} 为 {was:.4g}，下一行 {line.where(at)} 就是 {now:.4g}，此后没有"
         f"回来；日志每 {every:g} 步一行，没有学习率、梯度范数，也没有每步的数据，这两行之间发生了什么没有记录。",

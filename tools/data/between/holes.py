@@ -1,13 +1,16 @@
 """Numbered rows of a merged file from which exactly one part of a split is gone.
 
-The file that was asked need not be there: where the rows count `q-0000`, `q-0001`, ... themselves, a hole tells how they
-were dealt out, in pieces one after the other or in turn to each worker. A hole that is no whole part says nothing:
+The file that was asked need not be there: where the rows count `q-0000`, `q-0001`, ... themselves, a hole tells how
+they were dealt out, in pieces one after the other or in turn to each worker. A hole that is no whole part says nothing:
 items may have been taken out on purpose.
 """
+
+# ruff: noqa: E501  one sentence or pattern on one line
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ...findings import Evidence, Finding, Severity
@@ -16,8 +19,7 @@ from .rows import Rows
 
 NUMBERED = bounded(r"^(.{0,40}?)(\d{1,9})$")
 LEAST, PARTS, LEFT = 20, 64, 2
-"""Rows of a part from which on its loss is told, most parts that an evaluation is dealt out to, and least that are left.
-Ours."""
+"""Rows of a part from which on its loss is told, most parts that an evaluation is dealt out to, and the least. Ours."""
 
 
 class Hole(NamedTuple):
@@ -42,8 +44,8 @@ def part_gone(merged: Rows) -> Iterator[Finding]:
     zh = f"每 {hole.parts} 条缺一条" if hole.in_turn else f"编号 {hole.first} 到 {hole.last} 连续缺失"
     yield Finding(
         "merged-rows-missing", Severity.S1,
-        f"{merged.name} numbers its rows up to {hole.total} and has {hole.total - hole.missing} of them: {hole.missing} "
-        f"are gone, {how} ({shown[0]} is followed by {shown[1]}). That is exactly one part of {hole.parts}: a worker's "
+        f"{merged.name} numbers its rows up to {hole.total} and has {hole.total - hole.missing} of them: "
+        f"{hole.missing} are gone, {how} ({shown[0]} is followed by {shown[1]}). That is exactly one part of {hole.parts}: a worker's "
         "result is not in the merged file, and a score over all items counts its rows as wrong.",
         f"{merged.name} 的编号共 {hole.total} 条，实际只有 {hole.total - hole.missing} 条：缺 {hole.missing} 条，{zh}"
         f"（{shown[0]} 之后就是 {shown[1]}）。正好是 {hole.parts} 份中的一份：有一个进程的结果没有合并进来，"
@@ -82,7 +84,7 @@ def _in_a_row(gone: Sequence[int], low: int, high: int, row: int) -> Hole | None
 
 def _in_turn(gone: Sequence[int], low: int, high: int, row: int) -> Hole | None:
     """Every n-th number, from one of the first n on to the end."""
-    steps = {b - a for a, b in zip(gone, gone[1:], strict=False)}
+    steps = {b - a for a, b in pairwise(gone)}
     if len(gone) < LEAST or len(steps) != 1:
         return None
     (parts,) = steps

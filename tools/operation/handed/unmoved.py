@@ -4,6 +4,8 @@ Trainers that write a checksum of the engine beside each push show at once wheth
 is trained and only the base is sent, that digest never moves, whatever the adapter has learned.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 import re

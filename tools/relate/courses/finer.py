@@ -4,6 +4,8 @@ The spread of a mean of n steps is that of a step over the root of n. Averaged o
 goes on where it was, on its way down, and is as smooth as before: nothing but the printing changed.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -3,6 +3,8 @@
 Each halving costs one step. What tells it from a collapse is that the scale comes back every time.
 """
 
+# ruff: noqa: E501  one sentence or pattern on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +45,9 @@ def returning(lines: Sequence[Line]) -> Iterator[Finding]:
 def _told(line: Line, down: int, later: np.ndarray, skipped: Line | None) -> Finding:
     low, high = 2 ** float(later.min()), 2 ** float(later.max())
     share = skipped.values[-1] / max(float(line.x[-1]), 1) if skipped is not None else 0.0
-    lost = f"; {skipped.values[-1]:g} of {line.x[-1]:g} steps were left out ({share:.2%})" if skipped is not None else ""
+    lost = (
+        f"; {skipped.values[-1]:g} of {line.x[-1]:g} steps were left out ({share:.2%})" if skipped is not None else ""
+    )
     zh = f"；{line.x[-1]:g} 步中共跳过 {skipped.values[-1]:g} 步（{share:.2%}）" if skipped is not None else ""
     return Finding(
         "scale-comes-back", Severity.S3,

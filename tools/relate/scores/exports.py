@@ -142,7 +142,8 @@ def _told(whole: Result, less: Result, lost: Sequence[tuple[Right, Right]], thir
         "score-follows-format" if third else "quality-lost-in-format", Severity.S2,
         f"The same weights measured alike: {less.file} in {less.format} scores {said(b)} where {whole.file} in "
         f"{whole.format} scores {said(a)}, and clearly less in {len(lost)} of {len(whole.scores)} scores{more}.",
-        f"同一份权重、同样的测法：{less.file}（{less.format}）为 {said(b)}，{whole.file}（{whole.format}）为 {said(a)}，"
+        f"同一份权重、同样的测法：{less.file}（{less.format}）为 {said(b)}，"
+        f"{whole.file}（{whole.format}）为 {said(a)}，"
         f"{len(whole.scores)} 项得分中有 {len(lost)} 项明显更低{more_zh}。",
         tuple(p.evidence() for p in places),
         {"before": a.share, "after": b.share, "lost": a.share - b.share, "format": less.format,
