@@ -23,8 +23,8 @@ QUANTISED = bounded(r"(?i)quant|量化")
 HELD = bounded(r"(?i)prompt|template|temperature|decoding|seed|shots?$|max_(?:gen|new)|few|模板|温度")
 """Names of what two results must have in common besides the model."""
 SAME = bounded(r"(?i)^(?:base_?|source_?|src_?)?(?:model|checkpoint|ckpt|revision|模型|权重)(?:_?(?:name|id|path))?$")
-NEAR, FILES, LEAST = 3, 24, 1
-"""Lines that a count and its whole lie apart, results that are compared, and tasks that are lost."""
+NEAR, FILES = 3, 24
+"""Lines that a count and its whole lie apart at most, and results that are compared."""
 
 
 class Right(NamedTuple):
@@ -83,11 +83,12 @@ def _scores(said: Sequence[Stated]) -> Iterator[Right]:
         value, name = one.number, plain(one.key)
         if value is None or value < 0:
             continue
-        if COUNTED["right"].search(name):
-            near = [s for s in said[max(0, i - 2) : i + 3] if abs(s.line - one.line) <= NEAR and s is not one]
-            of = next((s.number for s in near if WHOLE.search(plain(s.key)) and (s.number or 0) >= max(value, 1)), None)
-            if of:
-                yield Right(value / of, of, one)
+        near = [s for s in said[max(0, i - 2) : i + 3] if abs(s.line - one.line) <= NEAR and s is not one]
+        right = COUNTED["right"].search(name) and value == int(value)
+        wholes = (s.number or 0.0 for s in near if right and WHOLE.search(plain(s.key)))
+        of = next((n for n in wholes if n >= max(value, 1)), None)
+        if of:
+            yield Right(value / of, of, one)
         elif named_score(one.key) and value <= 100:
             yield Right(value / (100 if value > 1 else 1), UNKNOWN_SIZE, one)
 
