@@ -99,5 +99,6 @@ def _told(one: Course, other: Course, mine: Ramp, theirs: Ramp, climb: float) ->
         f"{one.file} 的学习率在第 {mine.end:g} 步就到达 {mine.peak:.3g}，{other.file} 到第 {theirs.end:g} 步才到达同样的峰值。短 warmup 结束处"
         f"梯度范数是其中段的 {climb:.1f} 倍，loss 从那里转升且不再回来；同一峰值、warmup 长的那次一直下降：是 warmup 太短，不是峰值太高。",
         (loss.evidence(place), norm.evidence(min(near, len(norm) - 1)), rate.evidence(mine.at), theirs_rate.evidence(theirs.at)),
-        {"ramp": mine.end, "other": theirs.end, "peak": mine.peak, "climb": climb},
+        {"ramp": mine.end, "other": theirs.end, "peak": mine.peak, "climb": climb,
+         "variable": "warmup_steps", "fix": {"new": f"{theirs.end:.0f}"}},
     )  # fmt: skip
