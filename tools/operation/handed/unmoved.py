@@ -17,6 +17,7 @@ from ...patterns import bounded
 from .pushed import GOES
 from .read import Text
 
+WORDS = ("crc", "md5", "sha", "digest", "checksum", "hash", "fingerprint", "校验", "指纹", "摘要")
 LEAST = 5
 """Pushes with a digest from which on an unmoved one is told. Ours."""
 _DIGEST = (
@@ -42,8 +43,8 @@ def unmoved(texts: Sequence[Text]) -> Iterator[Finding]:
     for text in texts:
         if text.name.endswith((".py", ".md")):
             continue
-        said = [(m[1].lower(), i) for i, line in enumerate(text.lines, 1)
-                if GOES.search(line[:400]) and (m := OF_ENGINE.search(line[:400])) is not None]  # fmt: skip
+        shown = ((i, line[:400]) for i, line in enumerate(text.lines, 1) if any(w in line[:400].lower() for w in WORDS))
+        said = [(m[1].lower(), i) for i, line in shown if GOES.search(line) and (m := OF_ENGINE.search(line))]
         lines = {text.lines[i - 1].strip() for _, i in said}
         if len(said) < LEAST or len({d for d, _ in said}) != 1 or len(lines) < LEAST or _trainer_still(text):
             continue
