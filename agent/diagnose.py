@@ -31,7 +31,11 @@ from .signs.standing import is_hazard, is_set
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
-LOST = ("output-thrown-away", "evidence-not-kept", "errors-not-kept", "nothing-tells-the-end")
+UNSEEN = "jump-unwitnessed"
+"""What shows trouble of which nothing else was written down, whether the run stopped or not."""
+BY_HAND = ("interrupted",)
+"""What people do to a run that is in trouble: no cause of it."""
+LOST = ("output-thrown-away", "evidence-not-kept", "errors-not-kept", "nothing-tells-the-end", UNSEEN)
 """What would have told was lost: with sound metrics and a question that they do not answer, that is the answer."""
 NOT_KEPT = 0.5
 """How likely "it cannot be told" is then, next to all causes that were not excluded. Own judgement."""
@@ -161,9 +165,11 @@ def diagnose(
 
 
 def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:
-    """That what would tell was not kept, of a run that stopped and of which nothing more than notes was found: words
-    of its files are no lead then."""
-    if any(f.severity in SHOWN for f in findings) or not (stopped or any(f.code in ENDED for f in findings)):
+    """That what would tell was not kept, of a run that stopped or jumped, where nothing but notes was found: words of
+    its files are no lead then."""
+    unseen = any(f.code == UNSEEN for f in findings)
+    shown = any(f.severity in SHOWN and not (unseen and f.code in BY_HAND) for f in findings)
+    if shown or not (stopped or unseen or any(f.code in ENDED for f in findings)):
         return []
     lost = [h for h in ranked if any(f.code in LOST for f in h.for_)]
     return [replace(h, status="possible", probability=max(h.probability, NOT_KEPT)) for h in lost[:1]]

@@ -186,17 +186,22 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     stage = str(seen.settings.value("stage") or stage_of(seen.series))
     unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
     made = (seen.findings, seen.checks, in_field, paths)
-    more = {"leads": partial(_leads, seen, books), "named": partial(_named, asked, words, books)}
+    more = {"leads": partial(_leads, seen, books), "named": partial(_named, asked, words, books, seen.findings)}
     stopped = any(s.kind.ends for s in asked.symptoms)
     found = diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, **more, stopped=stopped)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
 
 
-def _named(asked: Question, words: str, books: Index) -> Sequence[Hit]:
-    """Entries that the words may mean, and those about what the person suspects."""
+def _named(asked: Question, words: str, books: Index, findings: Sequence[Finding]) -> Sequence[Hit]:
+    """Entries that the words may mean, those about what the person suspects, and what is normal of a measure that the
+    person complains of."""
+    blamed = {m for c in (*asked.complaints, *(s.kind for s in asked.symptoms)) for m in c.metrics}
+    normal = {f.code for f in findings if any(e.metric in blamed for e in f.evidence)}
     suspected = [s.topic for s in asked.suspicions if s.polarity == "suspects"]
     about = [Hit(e, 1.0) for e in books.runbook if any(t.about(e) for t in suspected)] if suspected else []
-    return [*books.search(words), *about]
+    calm = [Hit(e, 1.0) for e in books.runbook if e.kind == "benign"
+            and any(word == "decisive" and code in normal for code, word in e.speaks.for_.items())]  # fmt: skip
+    return [*books.search(words), *about, *calm]
 
 
 def _versions(seen: Look) -> list[Finding]:

@@ -67,7 +67,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb)$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = bounded(
-    r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"
+    r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.(?:info|warning)(?:\.[\d.-]{1,40})?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"
     r"|(?:^|[_.-])(?:train|training|log|console|stdout|stderr|slurm|run|dmesg|kern|syslog|messages|journal|rank_?\d+)[\w.-]*\.txt$",
     _I,
 )

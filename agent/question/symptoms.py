@@ -184,8 +184,10 @@ KINDS: dict[str, Kind] = table(
             "crash",
             "a run that crashed",
             "训练崩溃",
+            r"(?<!about to )(?<!going to )(?<!gonna )(?<!might )"
             r"\b(?:crash(?:es|ed|ing)?|died|dies|killed|segfault\w*|traceback|exception|core dump\w*|aborted"
-            r"|exit(?:ed)? (?:with )?(?:code|status))\b|(?<![没无不])(?<!没有)(?:崩(?:溃|了)|挂了|报错|被杀|退出)"
+            r"|exit(?:ed)? (?:with )?(?:code|status))\b"
+            r"|(?<![没无不快要会将])(?<!没有)(?:崩(?:溃|了)|挂了|报错|被杀|退出)"
             r"|\b(?:process\w*|job|run|training)\b.{0,16}\b(?:gone|disappeared|vanished)\b"
             r"|(?:进程|任务|作业|训练|程序).{0,4}(?:没了|消失|不见了|(?:自己|突然)?(?:停|断)了)",
             "uncaught-exception process-killed engine-crash native-crash cuda-error interrupted job-cancelled "

@@ -23,7 +23,10 @@ BYTES, LINES, FILES, MOST = 256 << 10, 3000, 60, 20_000
 ALIKE = 3
 """Parts of a configuration from which on they are of one kind, so that one may lack what all others have."""
 How = Literal["said", "default", "lacks", "code", "discards", "one-stream"]
-_VALUE = r"[\"']?(-?\d[\d_]*(?:\.\d+)?(?:e-?\d+)?(?![\w.])|[A-Za-z/.][\w./-]{0,80})"
+_VALUE = (
+    r"[\"']?(-?\d[\d_]*(?:\.\d+)?(?:e-?\d+)?(?![\w.])|(?=\d{1,63}[a-f])[0-9a-f]{6,64}(?![\w.-])"
+    r"|[A-Za-z/.][\w./-]{0,80})"
+)
 SAYS = bounded(rf"(?<![\w.-])(?:--?)?[\"']?([A-Za-z_][\w.-]{{0,48}})[\"']?(?:\s?[:=]\s?|\s(?=[\d\"'fib])){_VALUE}")
 FALLS_BACK = bounded(
     rf"(?:\.get|getattr|environ\.get|pop|setdefault)\((?:\w+,\s?)?[\"']([A-Za-z_][\w.-]{{1,48}})[\"'],\s?{_VALUE}"

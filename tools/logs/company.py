@@ -23,6 +23,11 @@ _OF_RL = frozenset((
     "kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "clip_fraction", "response_length", "reward",
     "frac_reward_zero_std",
 ))  # fmt: skip
+_OF_CODES = frozenset((
+    "vq", "vq_loss", "loss_vq", "vqloss", "commit", "commit_loss", "commitment", "commitment_loss", "codebook_loss",
+    "codebook_usage", "codebook_entropy", "codebook_perplexity", "dead_codes",
+))  # fmt: skip
+"""What only a training with a codebook logs."""
 NEAR = 1.5
 """How far beyond what the loss of the training was the loss of held-out data may lie, as a factor. Own judgement."""
 _HELD_OUT = bounded(r"(?i)held[ _-]?out|验证集?(?:损失)?$|测试集?损失|评估损失")
@@ -61,6 +66,10 @@ def _lengths(values: np.ndarray) -> bool:
     return bool((values >= 0).all() and np.median(values) >= 4)
 
 
+def _above_one(values: np.ndarray) -> bool:
+    return bool((values >= 1).all() and (values != values[0]).any())
+
+
 def _any(values: np.ndarray) -> bool:
     return bool((values != values[0]).any())
 
@@ -86,10 +95,12 @@ class Short(NamedTuple):
     """Metrics of which the same file must log one."""
     fits: Callable[[np.ndarray], bool]
     """Whether these finite values can be those of the metric."""
+    otherwise: str = ""
+    """The metric that the name is where nothing of `beside` is logged."""
 
 
 SHORT = tuple(
-    Short(metric, tuple(names.split()), beside - {metric}, fits)
+    Short(metric, tuple(names.split()), beside - {metric}, fits, {"codebook_perplexity": "perplexity"}.get(metric, ""))
     for metric, names, beside, fits in (
         ("grad_norm", "gn gnrm g_norm gradn grad grads norm g |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 g_l2 gradl2 梯度 范数",
          _TRAINED | _OF_RL, _positive),
@@ -106,6 +117,9 @@ SHORT = tuple(
         ("clip_fraction", "clip clipped clipf cf 裁剪", _OF_RL, _share),
         ("policy_loss", "pg pg_l pi pi_l", _OF_RL, _any),
         ("value_loss", "v vf vf_l v_l vloss l_v value_function_loss", _OF_RL, _positive),
+        ("codebook_perplexity", "ppl perplexity cb_ppl code_ppl pplx 困惑度", _OF_CODES, _above_one),
+        ("dead_codes", "unused dead n_dead num_dead dead_num dead_cnt unused_codes inactive 死码 死码数 未使用",
+         _OF_CODES, _any),
         ("response_length", "len lens resp_len resp_tok gen_len gen_tok out_len out_tok ans_len 长度",
          _OF_RL, _lengths),
     )
@@ -127,13 +141,16 @@ def in_company(found: Iterable[Series]) -> Iterator[Series]:
 def _of_file(series: Sequence[Series]) -> Iterator[Series]:
     metrics = {s.metric for s in series}
     means: dict[str, str] = {}
+    instead = {short.metric: short.otherwise for short in SHORT if short.otherwise}
     for short in SHORT:
         if short.metric not in metrics and metrics & short.beside and (key := _short(short, series, means)):
             means[key] = short.metric
             metrics.add(short.metric)
     if "loss" in metrics and "eval_loss" not in metrics and (key := _held_out(series, means)):
         means[key] = "eval_loss"
-    yield from (replace(s, metric=means[s.key]) if s.metric == s.key and s.key in means else s for s in series)
+    for one in series:
+        meant = means.get(one.key, one.metric)
+        yield replace(one, metric=meant) if one.metric in (one.key, instead.get(meant)) else one
 
 
 def _held_out(series: Sequence[Series], means: dict[str, str]) -> str:
@@ -162,7 +179,8 @@ def _plain(key: str) -> str:
 
 def _short(short: Short, series: Sequence[Series], taken: dict[str, str]) -> str:
     """The key that is the metric by its name and by all its values, empty for none; the first of the names."""
-    keys = {s.key for s in series if s.metric == s.key and _plain(s.key) in short.names}
+    own = [s for s in series if s.metric in (s.key, short.otherwise or s.key)]
+    keys = {s.key for s in own if _plain(s.key) in short.names}
     if {"g", "d"} <= {_plain(s.key) for s in series}:
         keys -= {"g", "G"}  # a generator beside its discriminator
     for key in sorted(keys, key=lambda key: (short.names.index(_plain(key)), key)):

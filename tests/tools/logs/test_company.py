@@ -94,3 +94,20 @@ def test_a_loss_that_is_no_number_to_the_end_tells_nothing_of_another():
 def test_one_name_is_one_metric_and_the_next_keeps_its_own():
     found = called({**known("learning_rate"), **own(lm=FALLS, nll=FALLS + 1)})
     assert (found["lm"], found["nll"]) == ("loss", "nll")
+
+
+CODES = 4000 * np.exp(-np.arange(N) / 15) + 50
+
+
+@pytest.mark.parametrize(
+    ("beside", "perplexity", "dead"),
+    [("vq", "ppl", "unused"), ("commit_loss", "perplexity", "n_dead"), ("codebook_loss", "ppl", "死码")],
+)
+def test_a_perplexity_beside_a_codebook_is_that_of_the_codes(beside, perplexity, dead):
+    names = called({**own(**{beside: WAVES, dead: 100 + np.arange(N)}), perplexity: ("perplexity", CODES)})
+    assert (names[perplexity], names[dead]) == ("codebook_perplexity", "dead_codes")
+
+
+def test_a_perplexity_beside_a_loss_stays_that_of_the_text():
+    names = called({**known("loss", "learning_rate"), "ppl": ("perplexity", CODES), **own(unused=np.arange(N))})
+    assert (names["ppl"], names["unused"]) == ("perplexity", "unused")

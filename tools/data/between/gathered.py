@@ -21,6 +21,7 @@ from ...findings import Check, Evidence, Finding, Report, Severity, declare
 from ...patterns import bounded
 from ...reading import head
 from ...run import Artifact, Run
+from .holes import part_gone
 from .rows import Rows
 from .scored import read_otherwise, results, scored_nothing
 
@@ -117,6 +118,8 @@ def _merged(tables: Sequence[Rows]) -> Iterator[Finding]:
     whole = max(asked, key=lambda t: len(t.rows), default=None)
     if whole is not None:
         yield from _gone(merged, whole, there, [t for t in tables if t not in (merged, whole)])
+    else:
+        yield from part_gone(merged)
     twice = [i for i, one in enumerate(merged.ids) if there[one] == 2]
     second = twice[len(twice) // 2 :]
     if (

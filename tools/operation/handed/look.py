@@ -11,6 +11,7 @@ from .read import texts
 from .requests import unnamed
 from .scale import scaled_otherwise
 from .small import too_small
+from .unmoved import unmoved
 
 MERGE = "the base and scale of a merge against those of the training"
 SAVED = "the bytes of saved weights against the parameters that were trained"
@@ -29,6 +30,8 @@ CODES = declare(
     ("push-lands-short", SYNC, "fewer tensors land in the engine than are pushed and than it holds, at every push"),
     ("push-leaves-out-branch", SYNC, "every push lacks one branch of the trained tensors, by number and by name"),
     ("fewer-tensors-land", SYNC, "fewer tensors land than are pushed, which an engine that fuses them would also show"),
+    ("adapter-left-behind", SYNC, "the engine's digest is the same after all pushes while an adapter is trained"),
+    ("engine-never-changes", SYNC, "the engine's digest is the same after all pushes of a training"),
     ("names-differ-between-sides", SYNC, "many parameters have another prefix on one side than on the other"),
 )  # fmt: skip
 
@@ -41,7 +44,7 @@ def check_handed(run: Run) -> Report:
         SAVED: [*too_small(some)],
         ASKED: [*unnamed(some)],
         ATTENDS: [*attends_otherwise(some)],
-        SYNC: [*(list(lands_short(some)) or branch_never_sent(some)), *named_otherwise(some)],
+        SYNC: [*(list(lands_short(some)) or branch_never_sent(some)), *named_otherwise(some), *unmoved(some)],
     }
     roles = {t.role for t in some}
     looked = {

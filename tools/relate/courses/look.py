@@ -11,10 +11,12 @@ from ...series import SeriesTable
 from ...tables.table import Table
 from .clipped import clipped
 from .critics import unlearned
+from .finer import finer
 from .held import held
 from .leashed import leashed
 from .left import Left
 from .norms import shrunk
+from .ramped import ramped
 from .read import courses
 from .reads import reread
 from .reference import followed
@@ -48,6 +50,12 @@ CODES = declare(
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
     ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
     ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
+    ("loss-printed-finer", CHECK, "a loss is noisier since its log writes more often, and as smooth once averaged"),
+    (
+        "turned-at-end-of-ramp",
+        CHECK,
+        "the loss turns up as a warm-up ends that is far shorter than another's to the same peak",
+    ),
     ("loss-stands-above-other", CHECK, "the loss stands still far above that of a run like it"),
     ("loss-stands-with-setting", CHECK, "the loss stands far above that of a run that differs in a few flags"),
     ("norm-held-by-clip", CHECK, "the gradient norm is logged at the clip to the end, and is far above it before"),
@@ -61,7 +69,7 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     told = [
         *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
         *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
-        *stands(run, found), *followed(found), *leashed(run, found),
+        *stands(run, found), *followed(found), *finer(found), *ramped(found), *leashed(run, found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from ...documents.event import Event
 from ...findings import Evidence, Finding, Severity, declare
+from ...operation.unwitnessed import unwitnessed
+from ...operation.yielded import gave_way
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
 from ..scores import formats
 from ..scores.apart import turned
 from ..scores.broken import broken
+from ..scores.remembered import remembered
 from ..scores.unlearned import unlearned
 from ..summed.carried import carried
 from . import (
@@ -72,6 +75,9 @@ CODES = declare(
     ("experts-idle", JOINED, "a part of the experts gets hardly any tokens, and one far more than its share"),
     ("gradients-fade", JOINED, "gradients by layer fade by orders of magnitude from the last to the first"),
     ("layers-without-gradient", JOINED, "some layers have no gradient at all, the others do"),
+    ("job-gave-way", JOINED, "a job was ended on a machine on which another, handed in a moment before, then began"),
+    ("trained-items-learned-alone", JOINED, "scores of the trained items climb along the training, others do not"),
+    ("jump-unwitnessed", JOINED, "the one number of a log jumps and stays, and nothing beside it was written down"),
     ("score-without-terms", JOINED, "of two scores on one set only one says how it was measured"),
     ("failures-preceded-by", JOINED, "a row before each failure of a log has a value that hardly another row has"),
     ("loss-above-guessing", JOINED, "the loss stays above that of guessing among the model's tokens, and hardly moves"),
@@ -134,6 +140,9 @@ def joined(
         *carried(lines),
         *turned(lines),
         *broken(lines),
+        *gave_way(some),
+        *unwitnessed(lines),
+        *(f for table in some for f in remembered(table)),
     ]
 
 

@@ -11,7 +11,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import engine, experts, halves, padded, scaler, started
+from . import engine, experts, halves, padded, returning, scaler, started
 
 NUMERIC = "numbers that break, and where"
 MOST_TABLES = 300
@@ -24,6 +24,7 @@ CODES = declare(
     ("inf-held-by-wider", NUMERIC, "what is infinite in one pass is finite and above 65504 in a wider format"),
     ("square-lost-in-half", NUMERIC, "where numbers stop being finite, a mean square is below half precision"),
     ("scale-at-floor", NUMERIC, "a multiplier of powers of two is halved to its floor and stays there"),
+    ("scale-comes-back", NUMERIC, "a dynamic loss scale is halved now and then and comes back each time"),
     ("starts-above-guessing", NUMERIC, "the first loss is far above that of guessing, before a rate can have done it"),
     ("logits-large-at-start", NUMERIC, "the logits of the untrained model are far too large"),
     ("experts-part", NUMERIC, "shares of the experts that were even come to lie on a few"),
@@ -42,6 +43,7 @@ def numeric(
         *padded.padded(some, lines),
         *halves.halves(some),
         *scaler.floored(lines),
+        *returning.returning(lines),
         *started.started(lines, some, settings, stated),
         *experts.parted(some, stated),
         *experts.not_added(lines),

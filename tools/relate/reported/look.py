@@ -8,6 +8,7 @@ from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...tables.table import Table
 from ..line import Line
+from ..scores.exports import exported
 from . import audits, counts, limits, replays, sides, turns
 from .read import objects, reported
 
@@ -36,6 +37,8 @@ CODES = declare(
         "the plan begins something else at the step where the loss stops being a number",
     ),
     ("audit-found-faults", REPORTED, "by a check of the data many of its samples have a fault"),
+    ("quality-lost-in-format", REPORTED, "a result of the same weights in a smaller number format is clearly lower"),
+    ("score-follows-format", REPORTED, "the same, and a further result shows that it is no matter of the engine"),
     ("target-missed", REPORTED, "a measured latency or rate is worse than the target that a file of the run states"),
 )
 
@@ -46,5 +49,5 @@ def of_reports(tables: Sequence[Table], stated: Sequence[Stated], lines: Sequenc
     found = [*limits.beyond_limits(said), *sides.longer_and_shorter(said), *sides.targets(said)]
     lists = {t.file for t in tables} - {t.file for t in tables if len(t) == 1}
     beside = objects([s for s in stated if s.file in lists], set())
-    found += [*turns.turned(lines, stated), *audits.audited([*said, *beside], stated, bool(lines))]
+    found += [*exported(stated), *turns.turned(lines, stated), *audits.audited([*said, *beside], stated, bool(lines))]
     return [*found, *(f for table in tables for look in (*counts.LOOKS, replays.again) for f in look(table))]
