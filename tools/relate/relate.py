@@ -55,7 +55,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
-from .scores import against, alike, compared, judged, pairs, raters, traded
+from .scores import against, alike, compared, judged, paired, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
@@ -310,7 +310,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *traded.traded(r.tables),
             *alike.of_the_base(r.tables),
             *against.behind_reference(r.tables),
-            *(f for table in r.tables for look in (*judged.LOOKS, raters.raters) for f in look(table)),
+            *(f for table in r.tables for look in (*judged.LOOKS, *paired.LOOKS, raters.raters) for f in look(table)),
         ],
     ),
     ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),

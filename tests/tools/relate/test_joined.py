@@ -112,6 +112,18 @@ def test_failed_rows_with_nothing_in_common_are_not_told(tmp_path):
     assert not told(tmp_path, {"jobs.csv": rows})
 
 
+@pytest.mark.parametrize(
+    ("column", "word", "told_"),
+    [("latency_seconds", "timeout", False), ("耗时", "失败", False), ("e2e_ms", "error", False),
+     ("duration_s", "timed out", False), ("clip_duration_s", "failed", True), ("prompt_tokens", "timeout", True)],
+)  # fmt: skip
+def test_how_long_a_request_took_is_no_reason_for_its_outcome(tmp_path, column, word, told_):
+    r = rng(8)
+    rows = [f"{column},status"]
+    rows += [f"{120 + i / 90:.3f},{word}" if i in (97, 311) else f"{r.uniform(0.2, 9):.3f},ok" for i in range(900)]
+    assert bool(told(tmp_path, {"requests.csv": rows})) is told_
+
+
 def dump(first, names):
     rows = ["idx\tmodule\tin_max\tout_max\tnan_frac"]
     for i, name in enumerate(names):
