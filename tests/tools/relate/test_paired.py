@@ -43,7 +43,10 @@ def marked(falls, base="base", trained="dpo", mark="helpfulness", n=48):
     rows = []
     for i in range(n):
         was = 5 if i % 4 else 4
-        rows += [{"model": base, "prompt": f"q{i}", mark: was}, {"model": trained, "prompt": f"q{i}", mark: falls(i, was)}]
+        rows += [
+            {"model": base, "prompt": f"q{i}", mark: was},
+            {"model": trained, "prompt": f"q{i}", mark: falls(i, was)},
+        ]
     return rows
 
 

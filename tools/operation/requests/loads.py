@@ -12,14 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...findings import Evidence, Finding, Severity, declare
+from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...relate.line import means
 from ...tables.table import Column, Table
 
-CODES = declare(
-    "loads", ("requests-failed", "requests of a server", "a load test in which a good part of the requests fails")
-)
 ALL = bounded(r"(?:^|_)(?:total|num|n|sent|all)_?(?:requests|queries|calls)$|(?:^|_)requests_(?:total|sent)$")
 LOST = bounded(r"(?:^|_)(?:failed|failures|errors?|timeouts?|timed_out)_?(?:requests|queries|calls|count|total)?$")
 FAILURES = bounded(r"(?:^|_)(?:failed|failures|total_errors)_?(?:requests|queries|calls|count|total)?$")

@@ -29,7 +29,9 @@ AFTER = bounded(r"(?:^|[_./])(?:ft|fine_?tun(?:ed?|ing)|tuned|after|post(?:_?tra
 JUDGED = bounded(r"acc|f1|recall|precision|exact|(?:^|_)em(?:_|$)|bleu|rouge|score|rate|pass|auc|mcc|准确|得分|召回")
 SAME_BY_CHANCE, LEAST = 4, 3
 """Digits from which on two figures are not the same by chance, and different figures of a record. Own judgement."""
-MARK = bounded(r"help|quality|score|rating|correct|coheren|relevan|fluen|accura|faithful|mark|grade|评分|得分|质量|打分")
+MARK = bounded(
+    r"help|quality|score|rating|correct|coheren|relevan|fluen|accura|faithful|mark|grade|评分|得分|质量|打分"
+)
 ITEMS, SURE, LOWEST = 20, 3.0, 0.05
 """Items that both were marked on, standard errors of the paired difference, and share of the mark that it is."""
 MOST = 20_000
