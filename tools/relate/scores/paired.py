@@ -54,7 +54,8 @@ def sides(table: Table) -> Iterator[Finding]:
         "scores-of-the-base", Severity.S2,
         f"All {len(both)} figures of the trained model are those of its base to the last digit ({said}): no answer "
         "changed, as where the base was scored or the training had no effect.",
-        f"训练后模型的 {len(both)} 个指标与底座完全相同（{said}）：没有一个回答改变，说明被评测的是底座，或训练没有生效。",
+        f"训练后模型的 {len(both)} 个指标与底座完全相同（{said}）：没有一个回答改变，"
+        "说明被评测的是底座，或训练没有生效。",
         tuple(_place(table, 0, c) for pair in both[:2] for c in pair), {"scores": len(both)},
     )  # fmt: skip
 

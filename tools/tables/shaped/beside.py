@@ -22,8 +22,8 @@ _NTH = bounded(
     re.I,
 )
 _PARTED = re.compile(r"[,;|、，\t]|->")
-_LISTING = bounded(r"(?i)[_\-. ]{0,2}(?:history|hist|log|list|values?|curve|record(?:s|ed)?|track|trace|per_(?:step|epoch|iter)"
-                   r"|历史|记录|曲线)(?=[_\-. ]|$)")  # fmt: skip
+_LISTING = bounded(r"(?i)[_\-. ]{0,2}(?:history|hist|log|list|values?|curve|record(?:s|ed)?|track|trace"
+                   r"|per_(?:step|epoch|iter)|历史|记录|曲线)(?=[_\-. ]|$)")  # fmt: skip
 """What a file's name says beside what it lists."""
 _NUMBER = re.compile(rb"\s{0,40}[-+]?(?:[\d.]{1,30}(?:[eE][-+]?\d{1,3})?|NaN|-?Infinity|null)\s{0,8},?\s{0,8}$")
 LISTED = 16 << 20
@@ -45,7 +45,7 @@ def named_beside(path: Path, raw: Raw) -> Raw:
 
 
 def _called_so(path: Path, raw: Raw) -> Raw:
-    """One nameless list of numbers, called what its file's name says is measured: `loss_history.json`, `验证损失.json`."""
+    """One nameless list of numbers, called what its file's name says: `loss_history.json`, `验证损失.json`."""
     name = path.name.partition(".")[0]
     told = next((t for t in (name, _LISTING.sub("", name)) if metric_of(t)), "")
     if not told:
