@@ -81,8 +81,8 @@ def marked_lower(table: Table) -> Iterator[Finding]:
     bases = [n for n in names if BASE.search(n)]
     if len(bases) != 1 or not 2 <= len(names) <= 8:
         return
-    found = [(z, m, n, d) for m in marks for n in names if n != bases[0]
-             if (d := _apart(m.values, who, what, bases[0], n)) is not None and (z := _errors(d)) is not None]  # fmt: skip
+    both = [(m, n, _apart(m.values, who, what, bases[0], n)) for m in marks for n in names if n != bases[0]]
+    found = [(z, m, n, d) for m, n, d in both if d is not None and (z := _errors(d)) is not None]
     fell = [f for f in found if f[0] <= -SURE and -f[3].mean() >= LOWEST * _level(f[1].values, who, bases[0])]
     if not fell or any(f[0] >= SURE for f in found):
         return
