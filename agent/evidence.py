@@ -308,7 +308,7 @@ def _against(table: SeriesTable, settings: Settings, beside: Sequence[Training])
     from ..tools.config.combine import read_settings
     from ..tools.relate.siblings import Sibling, against
 
-    return against(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:2]])
+    return against(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:6]])
 
 
 def _since(run: Run, table: SeriesTable) -> Report:

@@ -83,7 +83,7 @@ _AROUND = tuple(
     )
 )
 """What is cut off a name, one at a time: the device, the way of averaging (two places), the group it is shown in."""
-_UNIT = re.compile(r"_?[(\[]([^()\[\]]{1,24})[)\]]$|_(?:in_)?(ms|mib|mb|gb|%)$|_in_(s|sec|seconds)$")
+_UNIT = re.compile(r"_?[(\[]([^()\[\]]{1,24})[)\]]$|_(?:in_)?(ms|mib|mb|gb|nats?|%)$|_in_(s|sec|seconds)$")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Where the next word of a name without blanks begins: `TrainLoss`."""
 _WORD = re.compile(r"[-_/(). ]")

@@ -278,6 +278,7 @@ UNITS: Mapping[str, Unit] = table("UNITS", (
     *((f"{word}/{time}", Unit(1.0, "tokens_per_second")) for word in _TOKENS for time in ("s", "sec")),
     *((f"{k}{word}/{time}", Unit(scale, "tokens_per_second"))
       for k, scale in (("k", 1e3), ("m", 1e6)) for word in _TOKENS for time in ("s", "sec")),
+    ("nats", Unit(1.0)), ("nat", Unit(1.0)),
     ("tps", Unit(1.0, "tokens_per_second")), ("ktps", Unit(1e3, "tokens_per_second")),
 ))  # fmt: skip
 """Unit of a value or a key, in lower case; one that is not listed is canonical."""

@@ -21,6 +21,9 @@ READING = 5.0
 """Tokens per second below which an answer comes slower than people read: about 230 words a minute."""
 SENTENCE = 10
 """Tokens of an answer below which its speed says little."""
+MANY, TOGETHER, FULL, FASTER = 20, 0.2, 0.95, 10
+"""Requests that end in one burst, their share of all answers, the share of those that ran, and how many times as many
+as between the two reports before it, from which on they ended for one reason. Own judgement."""
 LOAD = bounded(rb"\bRunning: (\d{1,9}) reqs|#running-req: (\d{1,9})")
 
 
@@ -41,6 +44,10 @@ class Served:
     """Requests that ran at the last report of the load."""
     told: int = 0
     """Its line, 0 for none."""
+    since: int = 0
+    """Requests that were answered since then."""
+    pace: int = 0
+    """Requests that were answered between that report and the one before it."""
     decoded: int = 0
     slow: int = 0
     """Answers of which the speed is told, and those that came slower than people read."""
@@ -52,6 +59,13 @@ class Served:
     @property
     def busy(self) -> bool:
         return self.running > max(1, FEW * (self.good + self.bad))
+
+    @property
+    def burst(self) -> bool:
+        """Whether all that ran at the last report were answered before the next, far faster than those before, which
+        ended one by one: of requests that all have one length nothing is told."""
+        most = self.running >= max(MANY, TOGETHER * (self.good + self.bad))
+        return most and self.since >= FULL * self.running and self.since >= FASTER * self.pace > 0
 
     @property
     def refused(self) -> bool:
@@ -75,11 +89,18 @@ def heard(data: bytes, number: int, before: Served) -> Served:
     own = [m for m in answers if m[1] == b"5"]
     at = before.broken_at or (number + data.count(b"\n", 0, own[0].start()) if own else 0)
     running, told = before.running, before.told
+    since, pace = before.since + len(answers), before.pace
     if loads:
+        ends = [m.start() for m in loads]
+        counts = [
+            sum(a <= m.start() < b for m in answers) for a, b in zip([-1, *ends], [*ends, len(data)], strict=True)
+        ]
+        counts[0] += before.since
+        since, pace = counts[-1], counts[-2]
         running, told = int(loads[-1][1] or loads[-1][2]), number + data.count(b"\n", 0, loads[-1].start())
     good, bad = before.good + len(answers) - bad, before.bad + bad
     before = replace(before, broken=before.broken + len(own), broken_at=at)
-    return replace(before, good=good, bad=bad, last=last, running=running, told=told)
+    return replace(before, good=good, bad=bad, last=last, running=running, told=told, since=since, pace=pace)
 
 
 def _decoded(data: bytes, number: int, before: Served) -> Served:

@@ -18,6 +18,7 @@ from .texts import Text
 CODES = declare(
     "served",
     ("server-stopped-busy", CHECK, "a server is shut down while many requests are running"),
+    ("answers-end-together", CHECK, "all requests that run at a server end at one instant, as at a limit of tokens"),
     ("requests-failed", CHECK, "a server answers a good part of the requests with an error of its own (5xx)"),
     ("decode-slow", CHECK, "a server's answers come slower than people read"),
 )
@@ -40,7 +41,9 @@ def stopped_busy(texts: Mapping[str, Text]) -> Iterable[Finding]:
     """A finding for each server that is shut down after a report of at least ten running requests."""
     for name, text in texts.items():
         s, shut = text.served, text.life.shut
-        if s.busy and s.running >= HEALTHY_POINTS and shut > s.told:
+        if s.burst:
+            yield _together(name, text)
+        elif s.busy and s.running >= HEALTHY_POINTS and shut > s.told:
             yield Finding(
                 "server-stopped-busy",
                 Severity.S2,
@@ -51,6 +54,23 @@ def stopped_busy(texts: Mapping[str, Text]) -> Iterable[Finding]:
                 (Evidence(name, shut), Evidence(name, s.told)),
                 {"running": s.running, "answered": s.good + s.bad},
             )
+
+
+def _together(name: str, text: Text) -> Finding:
+    """Requests of one age that all end at once have reached one limit: nothing else ends them together."""
+    s = text.served
+    return Finding(
+        "answers-end-together",
+        Severity.S2,
+        f"{name}:{s.told}: {s.running} requests were running, {s.pace} were answered between the two reports before; "
+        f"then {s.since} were answered at once ({s.since / max(s.good + s.bad, 1):.0%} of all): requests that end "
+        "together have reached a limit of tokens, and these answers are cut off.",
+        f"{name}:{s.told}：此时有 {s.running} 个请求在运行，之前两次报告之间只应答了 {s.pace} 个；随后一下子应答了 "
+        f"{s.since} 个（占全部的 {s.since / max(s.good + s.bad, 1):.0%}）：同时结束说明到达了 token 上限，"
+        "这些回答被截断。",
+        (Evidence(name, s.told), Evidence(name, s.last)),
+        {"running": s.running, "answered": s.good + s.bad, "together": s.since},
+    )
 
 
 def fails_at_requests(texts: Mapping[str, Text]) -> Iterable[Finding]:

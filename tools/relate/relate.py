@@ -55,7 +55,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
-from .scores import against, alike, compared, judged, pairs, raters, traded
+from .scores import against, alike, compared, judged, paired, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
 from .summed.endings import endings
@@ -90,7 +90,6 @@ CODES = declare(
     ("score-falls-from-start", SCORES, "scores of a row of checkpoints fall behind the first of them, and stay there"),
     ("score-falls-at-checkpoint", SCORES, "scores of a row of checkpoints fall at one of them, by their posterior"),
     ("score-changes-at-checkpoint", SCORES, "scores of a row of checkpoints change at one of them, not to the worse"),
-    ("scores-of-the-base", SCORES, "a trained model's scores are those of its base to the last digit"),
     ("score-differs", SCORES, "two scores differ by more than their standard errors allow"),
     ("score-behind-reference", SCORES, "the same items score clearly less than in the reference, item by item"),
     ("abilities-traded", SCORES, "general scores fall beyond their errors while others rise, in one or two tables"),
@@ -147,6 +146,7 @@ CODES = declare(
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
     ("prefix-cache-lost", SERVING, "prompts come no longer from the cache, and the first token waits for it"),
     ("run-healthy", SERVING, "a load test, or a speed test that was run again, is sound"),
+    ("requests-failed", SERVING, "a load test in which a good part of the requests fails"),
     ("load-not-served", SERVING, "a load test in which many requests fail or are not run together"),
     ("pairs-not-told-apart", SCORES, "held-out pairs are ranked as by guessing, those of the training are not"),
     ("rows-paired-by-place", SCORES, "a reported score is that of answers and right answers in different orders"),
@@ -310,7 +310,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *traded.traded(r.tables),
             *alike.of_the_base(r.tables),
             *against.behind_reference(r.tables),
-            *(f for table in r.tables for look in (*judged.LOOKS, raters.raters) for f in look(table)),
+            *(f for table in r.tables for look in (*judged.LOOKS, *paired.LOOKS, raters.raters) for f in look(table)),
         ],
     ),
     ONSET: (("lines",), lambda r: [f for look in onset.LOOKS if (f := look(r.begun))] if r.begun else []),

@@ -34,6 +34,8 @@ THINGS = ("dataset", "checkpoint", "code", "environment")
 """What is no setting that takes a value."""
 UNITS = {"warmup_steps": ("warmup_samples",), "max_steps": ("train_samples",), "decay_steps": ("decay_samples",)}
 """Lengths in steps, and how else a run may give them."""
+ALIKE = 1 / 3
+"""Share of their distance to this run within which several others end alike."""
 MOST_DIFFERENT = 3
 """Differences of settings from which on nothing follows from them."""
 
@@ -83,10 +85,12 @@ def _longest(table: SeriesTable, metric: str) -> Series | None:
 
 
 def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Finding | None:
-    """The one better run beside this one, and what is set differently there; nothing in a sweep of many."""
-    if len(siblings) != 1 or not settings.values or not siblings[0].settings.values:
+    """The one better run beside this one, and what is set differently there; of several the nearest, where all of them
+    end alike and have one and the same setting otherwise; nothing in a sweep of which each ends on its own level."""
+    some = [s for s in siblings if s.settings.values]
+    other = _nearest(table, settings, some) if len(siblings) > 1 else next(iter(some), None)
+    if other is None or not settings.values:
         return None
-    other = siblings[0]
     found = gap(table, other.table)
     changed = [d for d in diff(other.settings, settings) if d.counts]
     if found is None or not 0 < len(changed) <= MOST_DIFFERENT:
@@ -110,6 +114,23 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
          "sibling": other.name, "changed": {d.variable: [d.old, d.new] for d in changed},
          **({PROPOSES: _put_back(changed[0], settings)} if len(changed) == 1 else {})},
     )  # fmt: skip
+
+
+def _nearest(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Sibling | None:
+    """The run whose setting lies nearest, of runs that end alike, far from this one, and differ from it in it alone."""
+    gaps = [gap(table, s.table) for s in siblings]
+    apart = [[d for d in diff(s.settings, settings) if d.counts] for s in siblings]
+    told = [(g[3], g[4]) for g in gaps if g is not None]
+    if len(told) < len(siblings) or len({d.variable for some in apart for d in some}) != 1 or not all(apart):
+        return None
+    levels, own = [other for _, other in told], told[0][0]
+    numbers = [some[0].old for some in apart if isinstance(some[0].old, int | float)]
+    mine = settings.value(apart[0][0].variable)
+    if len(numbers) < len(siblings) or not isinstance(mine, int | float) or not np.isfinite([own, *levels]).all():
+        return None
+    if max(levels) - min(levels) > ALIKE * min(abs(own - x) for x in levels):
+        return None
+    return siblings[int(np.argmin([abs(float(x) - float(mine)) for x in numbers]))]
 
 
 def _put_back(change: Difference, settings: Settings) -> dict[str, object]:

@@ -170,3 +170,21 @@ def test_servers_that_answer_ten_requests_together_are_well_with_a_client_beside
 @pytest.mark.parametrize("lines", [LLAMA_CPP.format(200) * 9, LLAMA_CPP.format(200) * 9 + LLAMA_CPP.format(500) * 3])
 def test_few_answers_or_refusals_are_no_health(tmp_path, lines):
     assert "run-healthy" not in served(tmp_path, llama=LCPP + lines)
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (START + LOAD.format(90) + OK * 3 + LOAD.format(87) + OK * 2 + LOAD.format(85) + OK * 85 + SHUT, True),
+        (START + LOAD.format(240) + OK * 150 + LOAD.format(90) + OK * 1 + LOAD.format(89) + OK * 89, True),
+        (START + LOAD.format(90) + OK * 30 + LOAD.format(60) + OK * 30 + LOAD.format(30) + OK * 30 + SHUT, False),
+        (START + LOAD.format(64) + LOAD.format(64) + OK * 64 + LOAD.format(64) + LOAD.format(64) + OK * 64 + SHUT, False),
+        (START + LOAD.format(90) + OK * 2 + LOAD.format(88) + OK * 20 + SHUT, False),
+    ],
+    ids=["at the end", "after many others", "in turn", "all of one length", "cut off by the end"],
+)
+def test_requests_that_all_end_at_one_instant(tmp_path, log, said):
+    (tmp_path / "vllm.log").write_text(log)
+    found = {f.code for f in scan(discover(tmp_path)).findings}
+    assert ("answers-end-together" in found) is said
+    assert not said or "server-stopped-busy" not in found

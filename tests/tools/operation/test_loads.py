@@ -56,3 +56,34 @@ def test_what_load_testers_report_is_read(tmp_path, report, said):
     (tmp_path / "press.log").write_text(report + "done\n" + WRK.format(2000, 1))
     found = [f.message for f in unserved(read_pairs(iter_lines(tmp_path / "press.log"), "press.log"))]
     assert (said in found[0]) if said else not found
+
+
+def several(tmp_path, *tests):
+    tables = []
+    for i, summary in enumerate(tests):
+        (tmp_path / f"t{i}.json").write_text(json.dumps({"summary": summary, "rows": [{"ms": 4}, {"ms": 5}]}))
+        tables += read_tables(tmp_path / f"t{i}.json", f"t{i}.json")
+    return [*unserved(tables)]
+
+
+def test_a_part_that_fails_in_every_test_is_told_with_all_its_kinds(tmp_path):
+    one = {"total_requests": 400, "ok": 351, "timeouts": 0, "http_errors": 47, "client_errors": 2}
+    found = several(tmp_path, one, {**one, "total_requests": 800, "ok": 702, "http_errors": 95, "client_errors": 3})
+    assert [f.code for f in found] == ["requests-failed"]
+    assert "whatever the load" in found[0].message
+    assert len(found[0].evidence) == 2
+
+
+def test_a_part_that_fails_under_one_load_alone_is_no_part_of_the_requests(tmp_path):
+    rows = [{"num_requests": 900, "succeeded": s} for s in (900, 899, 810)]
+    (found,) = several(tmp_path, *rows)
+    assert (found.code, "whatever" in found.message) == ("requests-failed", False)
+
+
+@pytest.mark.parametrize("summary", [
+    {"total_requests": 2500, "ok": 2497, "timeouts": 3, "http_errors": 0},
+    {"total_requests": 40, "ok": 38, "timeouts": 2, "http_errors": 0},
+    {"total_requests": 500, "successful_requests": 500, "failed_requests": 0, "errors": 0},
+])  # fmt: skip
+def test_requests_of_which_hardly_one_fails(tmp_path, summary):
+    assert not several(tmp_path, summary)

@@ -112,3 +112,15 @@ def test_what_takes_longer_because_more_is_asked_gets_no_worse(tmp_path: Path, a
     rows = [f"{64 * (i + 1)},{20 * (1 + GROWN[i] + 0.01 * NOISE[i]):.4f}" for i in range(N)]
     (tmp_path / "sweep.csv").write_text("\n".join([f"{axis},ttft_ms", *rows]) + "\n")
     assert ("latency-grows" in {f.code for f in look([tmp_path]).findings}) == told
+
+
+@pytest.mark.parametrize(("one", "many", "code"), [
+    ("pass@1", "pass@16", "further-answers-bring-less"), ("pass_at_1", "pass_at_64", "further-answers-bring-less"),
+    ("pass@16", "pass@1", "share-falls-from-peak"), ("accuracy", "pass@8", "share-falls-from-peak"),
+])  # fmt: skip
+def test_what_falls_is_only_that_several_answers_solve(tmp_path: Path, one: str, many: str, code: str):
+    rows = [f"step,{one},{many}"]
+    rows += [f"{100 * i},{0.3 + 0.025 * min(i, 4):.3f},{0.74 - 0.03 * max(0, i - 1):.3f}" for i in range(9)]
+    (tmp_path / "heldout.csv").write_text("\n".join(rows) + "\n")
+    found = {f.code for f in look([tmp_path]).findings}
+    assert {"further-answers-bring-less", "share-falls-from-peak", "ability-lost"} & found == {code}

@@ -112,6 +112,18 @@ def test_failed_rows_with_nothing_in_common_are_not_told(tmp_path):
     assert not told(tmp_path, {"jobs.csv": rows})
 
 
+@pytest.mark.parametrize(
+    ("column", "word", "told_"),
+    [("latency_seconds", "timeout", False), ("耗时", "失败", False), ("e2e_ms", "error", False),
+     ("duration_s", "timed out", False), ("clip_duration_s", "failed", True), ("prompt_tokens", "timeout", True)],
+)  # fmt: skip
+def test_how_long_a_request_took_is_no_reason_for_its_outcome(tmp_path, column, word, told_):
+    r = rng(8)
+    rows = [f"{column},status"]
+    rows += [f"{120 + i / 90:.3f},{word}" if i in (97, 311) else f"{r.uniform(0.2, 9):.3f},ok" for i in range(900)]
+    assert bool(told(tmp_path, {"requests.csv": rows})) is told_
+
+
 def dump(first, names):
     rows = ["idx\tmodule\tin_max\tout_max\tnan_frac"]
     for i, name in enumerate(names):
@@ -272,6 +284,35 @@ def test_rewards_before_the_first_update_that_are_not_zero(tmp_path):
     assert "reference-off-at-start" in told(tmp_path, {}, preference(-4.1, WARM))
     assert not told(tmp_path, {}, preference(0.002, WARM))
     assert not told(tmp_path, {}, preference(0.4, np.full(40, 5e-7))[:1])
+
+
+def followed(names, apart=0.0, rate=5e-7):
+    """A policy and its reference over 60 updates."""
+    r = rng(4)
+    own = [r.normal(-120, 9, 60).round(2), r.normal(-150, 9, 60).round(2)]
+    both = [*own, *(v + apart * np.arange(60) for v in own)]
+    return [*(line(n, v) for n, v in zip(names, both, strict=True)), line("learning_rate", np.full(60, rate)),
+            line("grad_norm", r.uniform(4, 9, 60))]  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [
+    ("logp_chosen", "logp_rejected", "ref_logp_chosen", "ref_logp_rejected"),
+    ("policy_chosen_logps", "policy_rejected_logps", "reference_chosen_logps", "reference_rejected_logps"),
+])  # fmt: skip
+def test_a_reference_that_moves_with_the_policy(tmp_path, names):
+    assert told(tmp_path, {}, followed(names))["reference-equals-policy"].data["points"] == 60
+    assert not told(tmp_path, {}, followed(names, 0.01))
+    assert "reference-equals-policy" not in told(tmp_path, {}, followed(names, rate=0.0))
+    old = [n.replace("reference", "old").replace("ref", "old") for n in names]
+    assert "reference-equals-policy" not in told(tmp_path, {}, followed(old))
+
+
+@pytest.mark.parametrize(("value", "told_"), [(0.0, True), (0.004, False)])
+def test_rewards_that_stay_at_zero_while_the_policy_is_updated(tmp_path, value, told_):
+    rewards = [line(n, np.full(60, value)) for n in ("reward_chosen", "reward_rejected")]
+    learns = [line("learning_rate", np.full(60, 1e-6)), line("grad_norm", np.full(60, 7.0))]
+    assert ("reference-equals-policy" in told(tmp_path, {}, [*rewards, *learns])) is told_
+    assert "reference-equals-policy" not in told(tmp_path, {}, [*rewards, learns[0], line("grad_norm", np.zeros(60))])
 
 
 def sampled(levels):

@@ -65,3 +65,33 @@ def test_a_run_that_is_no_number_where_the_other_goes_on_is_behind(tmp_path):
     assert found.data["changed"] == {"learning_rate": [3e-4, 3e-3]}
     assert (found.data["step"], found.data["value"]) == (2550, None)
     assert "no number from step 2550" in found.message
+
+
+def arms(tmp_path, ends, configs):
+    """Runs of their own noise, the first of them looked at."""
+    for i, (name, end, config) in enumerate(zip("abcd", ends, configs, strict=False)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "train.yaml").write_text(config)
+        (folder / "metrics.jsonl").write_text(curve(end, np.random.default_rng(i).normal(0, 0.02, 80)) + "\n")
+    return look([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("ends", "values", "told"),
+    [
+        ([3.0, 2.02, 2.0], (0.5, 0.1, 0.2), 0.2),
+        ([3.0, 2.0, 2.01, 2.02], (0.02, 0.1, 0.2, 0.3), 0.1),
+        ([3.0, 2.0, 2.5], (0.5, 0.1, 0.2), None),
+        ([2.0, 2.01, 2.02], (0.1, 0.5, 0.2), None),
+    ],
+    ids=["one of three", "one of four", "each on its own level", "all alike"],
+)
+def test_one_arm_of_several_that_breaks_is_held_against_the_nearest(tmp_path, ends, values, told):
+    found = of(arms(tmp_path, ends, [f"{BASE}weight_decay: {v}\n" for v in values]))
+    assert (found.data["changed"]["weight_decay"] if found else None) == ([told, values[0]] if told else None)
+
+
+def test_arms_that_differ_in_two_settings_say_nothing(tmp_path):
+    configs = [f"{BASE}weight_decay: 0.5\n", f"{BASE}weight_decay: 0.1\n", f"{BASE}warmup_steps: 50\n"]
+    assert of(arms(tmp_path, [3.0, 2.0, 2.02], configs)) is None

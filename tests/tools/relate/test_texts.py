@@ -52,6 +52,19 @@ def test_groups_whose_answers_become_one(tmp_path, late, found):
     assert ("groups-answer-alike" in codes(tmp_path, {"rollouts.jsonl": rows})) == found
 
 
+@pytest.mark.parametrize(("late", "name", "found"), [
+    (True, "dump_{:04d}.jsonl", True), (True, "rollouts-step{}.jsonl", True), (False, "dump_{:04d}.jsonl", False),
+    (True, "model-{}b.jsonl", False),
+])  # fmt: skip
+def test_groups_whose_answers_become_one_from_one_dump_to_another(tmp_path, late, name, found):
+    files = {}
+    for step in (0, 400):
+        some = [texts(5, f"{step}{g}", 12) for g in range(10)]
+        files[name.format(step)] = [{"gid": f"g{g:03d}", "prompt": f"p{g}", "resp": some[g][0 if late and step else k]}
+                                    for g in range(10) for k in range(5)]  # fmt: skip
+    assert ("groups-answer-alike" in codes(tmp_path, files)) == found
+
+
 @pytest.mark.parametrize(("pays", "found"), [(2.0, True), (0.0, False)])
 def test_a_phrase_that_the_reward_pays_for(tmp_path, pays, found):
     rng, rows = random.Random(5), []

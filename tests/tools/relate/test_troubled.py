@@ -48,6 +48,13 @@ def test_chinese_field(tmp_path):
     assert told(tmp_path, "评测.jsonl", lines(rows)) == [("rows-carry-errors", 6, 20)]
 
 
+def test_requests_of_which_only_the_answer_code_is_kept(tmp_path):
+    rows = [{"id": i, "error": None if i % 8 else "HTTP 502"} for i in range(64)]
+    assert told(tmp_path, "calls.jsonl", lines(rows)) == [("rows-carry-errors", 8, 64)]
+    fine = [{"id": i, "error": "HTTP 200"} for i in range(64)]
+    assert told(tmp_path, "fine.jsonl", lines(fine)) == []
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ...tables.table import Column, Table
 
 ALL = bounded(r"(?:^|_)(?:total|num|n|sent|all)_?(?:requests|queries|calls)$|(?:^|_)requests_(?:total|sent)$")
 LOST = bounded(r"(?:^|_)(?:failed|failures|errors?|timeouts?|timed_out)_?(?:requests|queries|calls|count|total)?$")
+FAILURES = bounded(r"(?:^|_)(?:failed|failures|total_errors)_?(?:requests|queries|calls|count|total)?$")
+"""One count of all that failed, whatever the reason."""
 GOOD = bounded(r"(?:^|_)(?:successful|success|succeeded|completed|ok)_?(?:requests|queries|calls)?$")
 AT_ONCE = bounded(
     r"(?:^|_)(?:concurrency|concurrent_(?:users|requests|clients)|num_(?:users|clients|workers)|max_concurrency)$"
@@ -28,31 +31,78 @@ LATENCY = bounded(
 )
 FEW, SHARE = 10, 0.2
 """Requests of a test, and the share of them that fails, from which on it says something. Own judgement."""
+FAILED, FAILS = 20, 0.03
+"""Failed requests of a test, and their share of all, from which on a server fails at them. Own judgement."""
 TOGETHER = 0.25
 """Share of what so many requests at once could reach, below which they are not run together. Own judgement."""
 
 
+class Tried(NamedTuple):
+    """Requests of a load test, in a row of a table."""
+
+    table: Table
+    row: int
+    sent: float
+    failed: float
+    of: Column
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.sent
+
+
 def unserved(tables: Sequence[Table]) -> Iterator[Finding]:
-    """The worst load test: many of its requests fail."""
-    found = [f for table in tables if len(table) <= 50 for row in range(len(table)) if (f := _test(table, row))]
-    yield from sorted(found, key=lambda f: -f.data["share"])[:1]
+    """The worst load test: many of its requests fail, or a good part does."""
+    found = [t for table in tables if len(table) <= 50 for row in range(len(table)) if (t := _test(table, row))]
+    worst = max(found, key=lambda t: t.share, default=None)
+    if worst is None:
+        return
+    if worst.share >= SHARE:
+        yield _told(worst)
+    elif part := [t for t in found if t.failed >= FAILED and t.share >= FAILS]:
+        yield _part(max(part, key=lambda t: t.share), part, len(found))
 
 
-def _test(table: Table, row: int) -> Finding | None:
-    sent, lost, good = (_number(table, row, what) for what in (ALL, LOST, GOOD))
-    if sent is None or (lost is None and good is None) or sent[1] < FEW:
+def _test(table: Table, row: int) -> Tried | None:
+    """What a row says of its requests: failures of several kinds are added up."""
+    sent, good = _number(table, row, ALL), _number(table, row, GOOD)
+    lost = [] if sent is None else [*_numbers(table, row, LOST)]
+    if sent is None or (not lost and good is None) or sent[1] < FEW:
         return None
-    failed = lost[1] if lost is not None else sent[1] - good[1] if good is not None else 0.0
-    if not SHARE * sent[1] <= failed <= sent[1]:
-        return None
-    en, zh = _pace(table, row, sent[1] - failed)
-    column = lost or good or sent
-    place = Evidence(table.file, int(table.lines[row]) or None, metric=column[0].name, value=column[1])
+    whole = next((one for one in lost if means(FAILURES, one[0].name)), None)
+    failed = whole[1] if whole else sum(v for _, v in lost) if lost else sent[1] - good[1] if good else 0.0
+    most = max(lost, key=lambda one: one[1]) if lost else good or sent
+    return Tried(table, row, sent[1], failed, (whole or most)[0]) if 0 <= failed <= sent[1] else None
+
+
+def _place(test: Tried) -> Evidence:
+    value = float(test.of.values[test.row])
+    return Evidence(test.table.file, int(test.table.lines[test.row]) or None, metric=test.of.name, value=value)
+
+
+def _told(test: Tried) -> Finding:
+    en, zh = _pace(test.table, test.row, test.sent - test.failed)
     return Finding(
         "load-not-served", Severity.S1,
-        f"{failed:g} of {sent[1]:g} requests of a load test failed ({failed / sent[1]:.0%}){en}.",
-        f"压测的 {sent[1]:g} 个请求中有 {failed:g} 个失败（{failed / sent[1]:.0%}）{zh}。",
-        (place,), {"failed": failed, "of": sent[1], "share": failed / sent[1]},
+        f"{test.failed:g} of {test.sent:g} requests of a load test failed ({test.share:.0%}){en}.",
+        f"压测的 {test.sent:g} 个请求中有 {test.failed:g} 个失败（{test.share:.0%}）{zh}。",
+        (_place(test),), {"failed": test.failed, "of": test.sent, "share": test.share},
+    )  # fmt: skip
+
+
+def _part(worst: Tried, part: Sequence[Tried], tests: int) -> Finding:
+    """A good part of the requests fails; the same part in every test is one of the requests, not of the load."""
+    low, high = min(t.share for t in part), worst.share
+    same = len(part) == tests > 1 and high <= low + max(2 * (high * (1 - high) / worst.sent) ** 0.5, 0.01)
+    beside = f"; in each of {tests} tests it is {low:.0%} to {high:.0%}, whatever the load" if same else ""
+    beside_zh = f"；{tests} 次压测都在 {low:.0%} 到 {high:.0%} 之间，与负载无关" if same else ""
+    shown = [worst, *(t for t in sorted(part, key=lambda t: -t.sent) if t is not worst)][:4]
+    return Finding(
+        "requests-failed", Severity.S1,
+        f"{worst.failed:g} of {worst.sent:g} requests of a load test failed ({worst.share:.1%}){beside}.",
+        f"压测的 {worst.sent:g} 个请求中有 {worst.failed:g} 个失败（{worst.share:.1%}）{beside_zh}。",
+        tuple(_place(t) for t in shown), {"failed": worst.failed, "of": worst.sent, "share": worst.share,
+                                          "tests": len(part)},
     )  # fmt: skip
 
 
@@ -75,7 +125,10 @@ def _pace(table: Table, row: int, answered: float) -> tuple[str, str]:
 
 def _number(table: Table, row: int, what: re.Pattern[str]) -> tuple[Column, float] | None:
     """The first column of that name with a number in the row."""
+    return next(_numbers(table, row, what), None)
+
+
+def _numbers(table: Table, row: int, what: re.Pattern[str]) -> Iterator[tuple[Column, float]]:
     for column in table.columns:
         if column.values.dtype.kind == "f" and means(what, column.name) and np.isfinite(column.values[row]):
-            return column, float(column.values[row])
-    return None
+            yield column, float(column.values[row])

@@ -130,10 +130,12 @@ def _told(line: Line, kind: Kind, first: float, last: float) -> Finding:
 
 
 SCORE = bounded(
-    r"(?:^|_)(?:acc(?:uracy)?|score|f1|bleu|em|exact_match|pass_\d{1,3}|win_?rate|wins?|pref(?:erence)?|judge\w{0,10}|recall"
+    r"(?:^|_)(?:acc(?:uracy)?|score|f1|bleu|em|exact_match|pass_(?:at_|k_)?\d{1,3}|win_?rate|wins?|pref(?:erence)?|judge\w{0,10}|recall"
     r"|precision|map\w{0,6}|miou|humaneval|mbpp|gsm8k|math\w{0,5}|mmlu\w{0,8}|ifeval|bbh|drop|hellaswag|arc\w{0,10}|triviaqa"
     r"|winogrande|piqa|boolq|truthfulqa|mt_bench|alpaca\w{0,8}|准确率|胜率|得分)(?:_|$)"
 )
+MANY = bounded(r"(?:pass|maj|cons|best_of|bon|coverage)_{0,2}(?:at_|k_)?(\d{1,4})(?:_|$)|(?:^|_)(?:at|k|n)_?(\d{1,4})$")
+"""Of how many answers a share tells."""
 NO_SCORE = bounded(r"stderr|error|std|loss|reward_model|^reward$|(?:^|_)n(?:_|$)|count|time|train")
 JUDGES = bounded(
     r"gold|human|proxy|hidden|held|judge|reward|(?:^|_)(?:rm|orm|prm|eval|val|test)\d?(?:_|$)|人工|裁判|留出|奖励"
@@ -161,7 +163,36 @@ def scores_fell(lines: Sequence[Line]) -> Iterator[Finding]:
                 x for x in beside if x.key in {y.key for y in fell} and _rises(x) and not JUDGES.search(plain(x.group))
             ]
         if fell and len({x.key for x in same}) == len(same):
-            yield _scores(fell, kept)
+            yield _of_many(fell, once) if (once := _once(fell, same)) is not None else _scores(fell, kept)
+
+
+def _tries(line: Line) -> int:
+    """Of how many answers one must be right, `pass@16`; 0 where the name does not say."""
+    found = MANY.search(plain(line.key))
+    return int(found[1] or found[2]) if found else 0
+
+
+def _once(fell: Sequence[Line], same: Sequence[Line]) -> Line | None:
+    """The share that one answer gets right, where all that falls is that of several answers, and it does not."""
+    once = next((x for x in same if _tries(x) == 1), None)
+    return once if once is not None and once not in fell and all(_tries(x) > 1 for x in fell) else None
+
+
+def _of_many(fell: Sequence[Line], once: Line) -> Finding:
+    """What is lost is that the answers differ, not that they are right."""
+    worst = max(fell, key=_tries)
+    top = int(worst.values.argmax())
+    many = f"{worst.said} {worst.values.max():.4g} -> {worst.values[-1]:.4g}"
+    one = f"{once.said} {once.values[0]:.4g} -> {once.values[-1]:.4g}"
+    return Finding(
+        "further-answers-bring-less", Severity.S2,
+        f"From its peak at {worst.where(top)} to the end {many} falls while {one} does not: several answers to one "
+        "problem solve ever less that the first does not, they have become alike.",
+        f"从 {worst.where(top)} 的峰值到末尾，{many} 下降，而 {one} 没有：同一题多采几个回答也解不出更多题，"
+        "回答越来越雷同。",
+        (worst.evidence(top), worst.evidence(len(worst) - 1), once.evidence(len(once) - 1)),
+        {"fell": [x.key for x in fell], "stayed": [once.key], "part": worst.key},
+    )  # fmt: skip
 
 
 def _rises(line: Line) -> bool:

@@ -56,6 +56,7 @@ CODES = declare(
     ("repeats-rise", JOINED, "the documents of a sampled stream begin to repeat"),
     ("reference-off", JOINED, "log-probabilities of the reference are off, while two other columns agree"),
     ("column-off", JOINED, "two of three columns of log-probabilities agree, the third is off to one side"),
+    ("reference-equals-policy", JOINED, "the reference's log-probabilities are the policy's while it learns"),
     ("reference-off-at-start", JOINED, "rewards against the reference are not zero before the first update"),
     ("variety-falls", JOINED, "a measure of variety falls from the first model of a table to the last"),
     ("variety-follows-setting", JOINED, "variety goes with a setting of which the run has a poor value"),

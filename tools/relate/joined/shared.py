@@ -36,6 +36,11 @@ PEAKS = bounded(r"mem|vram|rss|peak|latency|ttft|显存|内存|延迟")
 FOLLOWS = frozenset(("loss", "grad_norm", "perplexity", "reward", "eval_loss", "loss_scale", "learning_rate"))
 """Metrics that go bad with the step itself, and the rate that follows from the step."""
 WHEN = bounded(r"(?:^|_)(?:time|date|ts|timestamp|elapsed|wall|io_ms|epoch)(?:_|$)|时间|日期")
+TOOK = bounded(r"latency|(?:^|_)(?:e2e|ttft|tpot|itl|runtime|took|response_time|round_?trip|rtt)(?:_|$)"
+               r"|延迟|时延|耗时|用时")  # fmt: skip
+LASTED = bounded(r"(?:^|_)(?:duration|seconds|secs?|s|ms|dauer|dur[eé]e)(?:_|$)|时长|秒")
+WAITED = bounded(r"(?i)^(?:timeout|timed[_ ]?out|超时)$")
+"""How long a row took comes of its outcome; so does every duration of rows that are bad for having waited."""
 KINDS = (
     ("padding", bounded(r"pad|mask|empty|blank|valid_?tok|填充|空行|空序列|掩码|有效")),
     ("machine", bounded(r"(?:^|_)(?:rank|host(?:name)?|node|gpu|card|device|machine|worker|pod)(?:_|$)"
@@ -136,7 +141,7 @@ def common(table: Table, bad: Bad) -> list[Common]:
     k, n = int(bad.rows.sum()), len(table)
     if not 2 <= k <= MOST_BAD * n or not _spread(bad.rows):
         return []
-    columns = [c for c in table.columns if c is not bad.of and _tells(c, table)]
+    columns = [c for c in table.columns if c is not bad.of and _tells(c, table) and not _comes_of(bad, c)]
     tried = max(1, 2 * len(columns))
     found = [c for column in columns if (c := _common(column, bad.rows, tried)) is not None]
     return sorted(found, key=lambda c: (int(c.rows.sum()), kind_of(c.column) == "value", c.chance))[:3]
@@ -146,6 +151,14 @@ def _spread(rows: np.ndarray) -> bool:
     """Whether the bad rows stand in more than one place, and are not simply the end."""
     where = np.flatnonzero(rows)
     return bool((np.diff(where) > 1).sum() * 2 >= len(where) - 1) and len(where) > 1
+
+
+def _comes_of(bad: Bad, column: Column) -> bool:
+    """Whether a column says how long rows took whose outcome is bad: longer or shorter for their outcome."""
+    if bad.of is None or bad.of.values.dtype.kind != "O":
+        return False
+    waited = any(WAITED.match(v.strip()) for v in texts(bad.of)[bad.rows].tolist())
+    return bool(means(TOOK, column.name) or (waited and means(LASTED, column.name)))
 
 
 def _tells(column: Column, table: Table) -> bool:

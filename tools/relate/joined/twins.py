@@ -7,6 +7,7 @@ a divergence of zero there; where they are far off, the reference is another mod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 
@@ -17,7 +18,7 @@ from ...patterns import bounded
 from ...settings import Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
-from ..line import Line, means
+from ..line import Line, means, plain
 
 LEAST_ROWS = 20
 ALIKE, APART = 0.02, 10.0
@@ -36,6 +37,12 @@ FREE = bounded(r"orpo|simpo|(?:^|_)cpo|reference_free|log_odds|nll_loss")
 REFERENCE = bounded(r"(?:^|_)(?:ref|reference|cached?|old|base|precomputed|stored)(?:_|$)|参考|缓存")
 
 
+OWN_START = bounded(r"(?:^|_)ref(?:erence)?(?:_model)?(?=_|$)|参考(?:模型)?")
+POLICY = bounded(r"(?:^|_)(?:policy|pi|actor|model|train)(?=_|$)|策略")
+LEAST_POINTS, MOVES = 30, 1e-8
+"""Points at which two never part, and learning rate from which on a policy that learns leaves its reference."""
+
+
 def twins(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
     """Columns that are one but for one of them, and references that are off at the start."""
     for table in tables:
@@ -43,6 +50,7 @@ def twins(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) ->
             yield from _odd_column(table)
     if not any(FREE.search(str(s.value)) for v in ("stage", "loss_type") if (s := settings.get(v)) is not None):
         yield from _at_start(lines)
+        yield from _never_apart(lines)
 
 
 def _odd_column(table: Table) -> Iterator[Finding]:
@@ -141,3 +149,56 @@ def _is_off(line: Line, rate: Line | None) -> bool:
     )
     early = rate is not None and len(rate) > 5 and rate.values[0] < 0.1 * float(np.nanmax(rate.values))
     return np.isfinite(value) and value >= OFF[line.name] * (1.0 if still else LATER) and (still or early)
+
+
+def _never_apart(lines: Sequence[Line]) -> Iterator[Finding]:
+    """A policy that is updated, and that its reference follows: log-probabilities equal, or rewards of 0, all along."""
+    for file in dict.fromkeys(x.file for x in lines):
+        own = [x for x in lines if x.file == file and not x.group and np.isfinite(x.values).all()]
+        found = [*_equal_pairs(own)] or [*_rewards_of_zero(own)]
+        if len(found) < 2 or not _learns(own):
+            continue
+        said = "; ".join(f"{a.key} = {b.key}" if b is not a else f"{a.key} = 0" for a, b in found[:2])
+        n = min(len(a) for a, _ in found)
+        yield Finding(
+            "reference-equals-policy", Severity.S1,
+            f"At all {n} points {said}, to the last digit, while the policy is updated: the reference is the policy "
+            "itself and moves with it, so no preference can be learned.",
+            f"全部 {n} 个点上 {said}，每一位都相同，而策略一直在更新：参考就是策略本身、随它一起变，学不到任何偏好。",
+            tuple(x.evidence(len(x) - 1) for a, b in found[:2] for x in ((a,) if b is a else (a, b))),
+            {"points": n, "columns": [*dict.fromkeys(x.key for pair in found for x in pair)]},
+        )  # fmt: skip
+        return
+
+
+def _learns(lines: Sequence[Line]) -> bool:
+    """Whether something is updated: a rate and a gradient that are not zero, as far as they are logged."""
+    least = {"learning_rate": MOVES, "grad_norm": 0.0}
+    levels = [float(np.median(x.values)) > least[x.name] for x in lines if x.name in least]
+    return bool(levels) and all(levels)
+
+
+def _equal_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line]]:
+    """Log-probabilities of the reference and of the policy that are the same at every point, and not one number."""
+    rest = {_bare(POLICY, x): x for x in lines if means(LOGPROB, x.key) and not means(OWN_START, x.key)}
+    for ref in lines:
+        other = rest.get(_bare(OWN_START, ref)) if means(OWN_START, ref.key) and means(LOGPROB, ref.key) else None
+        if (
+            other is not None
+            and len(ref) == len(other) >= LEAST_POINTS
+            and np.ptp(ref.values) > 0
+            and np.array_equal(ref.values, other.values)
+        ):
+            yield ref, other
+
+
+def _bare(pattern: re.Pattern[str], line: Line) -> str:
+    """A name without the word that says whose it is."""
+    return "_".join(w for w in pattern.sub("_", plain(line.key)).split("_") if w)
+
+
+def _rewards_of_zero(lines: Sequence[Line]) -> Iterator[tuple[Line, Line]]:
+    """Implicit rewards of both answers that are 0 at every point."""
+    for line in lines:
+        if line.name in ("reward_chosen", "reward_rejected") and len(line) >= LEAST_POINTS and not line.values.any():
+            yield line, line

@@ -41,6 +41,7 @@ CODES = declare(
     ),
     ("score-follows-corpus", SUMMARIES, "the score is higher on items that stand in the corpus"),
     ("score-follows-overlap", SUMMARIES, "the score is higher on items that overlap the training data"),
+    ("further-answers-bring-less", SUMMARIES, "of several answers ever fewer solve what the first does not"),
     ("share-falls-from-peak", SUMMARIES, "a counted share of something good falls from its peak to the end of the row"),
     ("chosen-mostly-longer", SUMMARIES, "the chosen answers of most pairs are the longer ones, by their lengths"),
     ("work-unequal", SUMMARIES, "ranks or shards that ought to have the same amount of work do not"),

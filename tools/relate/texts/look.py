@@ -57,4 +57,5 @@ def of_texts(tables: Sequence[Table], cases: Sequence[Table] = ()) -> list[Findi
         *beside,
         *overlap.overlapping(some),
         *same.across(some),
+        *groups.alike_across(some),
     ]

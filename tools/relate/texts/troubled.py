@@ -20,7 +20,7 @@ FIELD = bounded(
 )
 SAID = bounded(
     r"(?i)tim(?:e|ed)[ _-]?out|exception|error|traceback|fail|refused|denied|killed|crash|abort"
-    r"|out of memory|unavailable|超时|失败|异常|错误|拒绝"
+    r"|out of memory|unavailable|\bhttp[ /:]{0,2}[45]\d\d\b|超时|失败|异常|错误|拒绝"
 )
 """What a program says of what went wrong, unlike a kind of mistake in an answer."""
 LEAST, SHARE = 3, 0.1

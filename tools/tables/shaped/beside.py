@@ -22,17 +22,38 @@ _NTH = bounded(
     re.I,
 )
 _PARTED = re.compile(r"[,;|、，\t]|->")
+_LISTING = bounded(r"(?i)[_\-. ]{0,2}(?:history|hist|log|list|values?|curve|record(?:s|ed)?|track|trace"
+                   r"|per_(?:step|epoch|iter)|历史|记录|曲线)(?=[_\-. ]|$)")  # fmt: skip
+"""What a file's name says beside what it lists."""
+_NUMBER = re.compile(rb"\s{0,40}[-+]?(?:[\d.]{1,30}(?:[eE][-+]?\d{1,3})?|NaN|-?Infinity|null)\s{0,8},?\s{0,8}$")
+LISTED = 16 << 20
+"""Bytes of a list in which the line of each number is looked up."""
 _LEAD = bounded(r"^[^:：=]{0,80}[:：=]\s{0,8}")
 
 
 def named_beside(path: Path, raw: Raw) -> Raw:
     """The table, its columns called what a file beside it calls them; as it is where it has names or none are told."""
     width = len(raw.names)
+    if raw.names == ["0"] and not raw.part:
+        return _called_so(path, raw)
     if width < 2 or not all(name.isdecimal() for name in raw.names):
         return raw
     names = next(_told(path, width), None)
     if names:
         raw.names = list(names)
+    return raw
+
+
+def _called_so(path: Path, raw: Raw) -> Raw:
+    """One nameless list of numbers, called what its file's name says: `loss_history.json`, `验证损失.json`."""
+    name = path.name.partition(".")[0]
+    told = next((t for t in (name, _LISTING.sub("", name)) if metric_of(t)), "")
+    if not told:
+        return raw
+    raw.names = [told]
+    if not any(raw.lines) and path.suffix.lower() == ".json":
+        alone = [n for n, line in enumerate(head(path, LISTED).splitlines(), 1) if _NUMBER.match(line)]
+        raw.lines = alone if len(alone) == len(raw.lines) else raw.lines
     return raw
 
 
