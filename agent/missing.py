@@ -69,10 +69,8 @@ TARGETS, AT_THE_END = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-mis
 """What rules on programs lead to that find the loss computed over wrong tokens; the one of them that is of the last."""
 GOES_ON = ("run", "checkpoint")
 """What somebody plans to stop or to take back while it runs."""
-STANDS_STILL = "hang"
-"""The symptom that a job waits and says nothing."""
-STANDING_STILL = ("loss-flat", "reward-flat")
-"""Symptoms that a measure does not get better."""
+STANDS_STILL, STANDING_STILL = "hang", ("loss-flat", "reward-flat")
+"""The symptom that a job waits and says nothing, and those that a measure does not get better."""
 BLOCKS, TREND = 10, 1.96
 """Parts of the later half whose medians are compared, and the z of Kendall's tau from which on they get better."""
 SAID = phrases(
@@ -353,9 +351,8 @@ def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
 
 def _blind(covered: Sequence[Covered], findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
     """That a loss over wrong labels says nothing of them, where nobody but the loss judges the answers."""
-    wrong = next(
-        (f for f in findings if f.severity in SHOWN and f.data.get("entry") in TARGETS and f.code != AT_THE_END), None
-    )
+    told = (f for f in findings if f.severity in SHOWN and f.code != AT_THE_END)
+    wrong = next((f for f in told if f.data.get("entry") in TARGETS), None)
     if wrong is not None and not any(_judges(s) for s in series) and not any(c.read_as in JUDGES for c in covered):
         en, zh = (clean(wrong.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
         yield Missing(SAID["blind"].say("en", what=en), SAID["blind"].say("zh", what=zh))

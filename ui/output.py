@@ -37,6 +37,7 @@ VERBOSE_OPTION = typer.Option("--verbose", "-v", help="Also the places, the run'
 QUIET_OPTION = typer.Option("--quiet", "-q", help="The findings alone.")
 STATISTICS_OPTION = typer.Option("--statistics", help="How often each code was found, in place of the findings.")
 
+
 def one_of(name: str, *known: str) -> Callable[[str], str]:
     """What checks an option that takes one of a few words."""
 

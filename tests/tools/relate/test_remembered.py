@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.tools.relate.scores.remembered import remembered
+from triage.tools.relate.courses.remembered import remembered
 from triage.tools.tables.read import read_tables
 
 MEMORISED = {"train": [210, 330, 470, 560], "unseen": [205, 214, 209, 216], "renumbered": [208, 219, 226, 230]}

@@ -6,7 +6,6 @@ below it does. What differs are flags of the two commands, and measures that bot
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations

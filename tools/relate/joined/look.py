@@ -10,11 +10,11 @@ from ...operation.unwitnessed import unwitnessed
 from ...operation.yielded import gave_way
 from ...settings import Settings
 from ...tables.table import Table
+from ..courses.remembered import remembered
 from ..line import Line
 from ..scores import formats
 from ..scores.apart import turned
 from ..scores.broken import broken
-from ..scores.remembered import remembered
 from ..scores.unlearned import unlearned
 from ..summed.carried import carried
 from . import (

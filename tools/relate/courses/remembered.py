@@ -15,9 +15,9 @@ from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import ALONG, Column, Table
 from ..distributions import texts
+from ..scores.formats import UNKNOWN_SIZE
+from ..scores.read import WAY
 from ..summed.words import WHOLE, apart, counted_of, is_count, named_score, shares_of
-from .formats import UNKNOWN_SIZE
-from .read import WAY
 
 TRAINED = bounded(
     r"(?i)(?<![a-z])(?:train(?:ed|ing)?|trn|seen|in[-_ ]?(?:dist\w*|domain)|memori[sz]ed)(?![a-z])|训练|见过|训内"
