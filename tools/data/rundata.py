@@ -64,6 +64,8 @@ REPEATS = ("exact-duplicates", "near-duplicates")
 MOSTLY = 0.2
 """Share of records that are copies, at the lower end of its interval, from which on they are trouble whatever else is
 seen. Ours: web text has a tenth, and sets of instructions as much."""
+NEARLY = 0.5
+"""Share of records that nearly repeat, likewise. Ours."""
 STORED = bounded(
     r"(?i)^(?:(?:src|source|orig(?:in)?)_?)?(?:shard|part(?:ition)?|file(?:_?name)?|path)s?(?:_?id)?$|^(?:分片|分区|文件名?)$"
 )
@@ -182,14 +184,15 @@ def _records(sample: Sampled, most: int) -> int:
 
 
 def _weighed(report: Report, samples: Sequence[Sampled]) -> Report:
-    """The report, its findings as notes unless a large share of all that is trained on is copied word for word.
+    """The report, its findings as notes unless a large share of all that is trained on is copied word for word, or
+    most of it nearly repeats.
 
     Records that nearly repeat (facts, templates, one form of question) are a standing fact of a file, and records that
     say which shard they stand in are a look into more: what they repeat explains nothing by itself.
     """
-    total, copied = (int(report.summary.get(k) or 0) for k in ("records", "exact_duplicates"))
+    total, copied, near = (int(report.summary.get(k) or 0) for k in ("records", "exact_duplicates", "near_duplicates"))
     whole = total >= FEW and not all(s.stored for s in samples)
-    if whole and wilson(copied, total)[0] >= MOSTLY:
+    if whole and (wilson(copied, total)[0] >= MOSTLY or wilson(near, total)[0] >= NEARLY):
         return report
     notes = (replace(f, severity=Severity.S3) if f.code in REPEATS else f for f in report.findings)
     return replace(report, findings=tuple(notes))
