@@ -29,6 +29,8 @@ NOISE = 3.0
 """Deviations of a point by which the ends of a row that stays where it was may lie apart."""
 AGAINST = ("behind-sibling", "slower-since-restart")
 """Findings of one run against another, with what is set otherwise."""
+JUDGED = {"loss": "loss-spike", "grad_norm": "grad-norm-spike"}
+"""Measure -> the check that has judged its spikes."""
 
 
 def _moving(part: Part, asked: Asked, up: bool) -> Iterator[Held]:
@@ -70,13 +72,15 @@ def _flat(part: Part, asked: Asked) -> Iterator[Held]:
 
 
 def _spikes(part: Part, asked: Asked) -> Iterator[Held]:
+    judged = asked.findings.get(JUDGED.get(part.names[0], ""))
+    note = judged is not None and judged.severity == Severity.S3  # single ones, back at once
     for move in asked.of(part.names[0]):
         for change in move.changes:
             if change.kind == "needle":
                 where = move.line.where(change.i)
                 yield Held(f"{move.line.said} spikes to {change.after:.4g} at {where}",
                            f"{move.line.said} 在 {where} 突刺到 {change.after:.4g}",
-                           (move.line.evidence(change.i),), move.span(change), move)  # fmt: skip
+                           (move.line.evidence(change.i),), move.span(change), move, note=note)  # fmt: skip
 
 
 def _nonfinite(part: Part, asked: Asked) -> Iterator[Held]:
