@@ -70,11 +70,12 @@ def _jobs(table: Table) -> list[Ran]:
     times = [c.values for c in (handed, start, end) if c is not None and c.values.dtype.kind == "f"]
     if nodes is None or len(times) < 3 or not told:
         return []
+    asked, began, ended = times
     job, queue, owner = (_cells(table, p) for p in (JOB, QUEUE, OWNER))
     where = texts(nodes)
     return [
-        Ran(i, job[i], queue[i], owner[i], frozenset(expanded(str(where[i]))), *(float(t[i]) for t in times),
-            any(SIGNALLED.search(str(said[i]).strip()) for said in told))
+        Ran(i, job[i], queue[i], owner[i], frozenset(expanded(str(where[i]))), float(asked[i]), float(began[i]),
+            float(ended[i]), any(SIGNALLED.search(str(said[i]).strip()) for said in told))
         for i in range(len(table))
     ]  # fmt: skip
 

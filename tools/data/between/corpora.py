@@ -185,7 +185,9 @@ def _removals(letters: Sequence[Text], texts: Sequence[Text]) -> Iterator[Findin
             if t not in letters and LISTS.search(t.name) and len(t.lines) > 2
             for hit in _hits(t, tables.get(t.name), thing, used)
         ]
-        hits += _searched(things, [tables[name] for name in {h.place.file for h in hits} & tables.keys()], hits, used)
+        hits += _searched(
+            things, [rows for name, rows in tables.items() if name in {h.place.file for h in hits}], hits, used
+        )
         if hits:
             yield _still(letter, hits, used, tables)
             return
