@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...knowledge.entry import Criterion, Entry
-from ...tools.catalogue import checks
 from ...tools.findings import Finding, Severity
-from ...tools.logs.signatures.signature import CHECK as LOGGED
+from ...tools.logs.signatures import causes, holders, match, parts, phases
 from ...tools.patterns import bounded
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
@@ -25,6 +24,13 @@ FARTHER = (20, 0.02)
 """Steps, and share of the steps so far, by which the next run must get beyond the place where this one stopped."""
 HUNG = frozenset(("hang-no-progress", "rank-missing", "collective-mismatch", "ranks-at-different-collectives"))
 """Findings that say that a run stands still, beside the errors of a log."""
+ELSEWHERE = frozenset((
+    "sizes-not-divisible", "batch-not-divisible", "data-schema-mismatch", "data-empty", "data-parse-error",
+    "loss-scale-collapse", "vocab-embedding-mismatch",
+))  # fmt: skip
+"""Errors of a log that checks of settings, data or checkpoints find as well, in runs that never stopped."""
+STOPPED = HUNG.union(*(module.CODES for module in (causes, holders, match, parts, phases))) - ELSEWHERE
+"""Findings that, where they are serious, say that a run stopped. The catalogue would tell, and imports every tool."""
 FASTER = 0.1
 """Share by which a speed must leave the level that is complained of. Own judgement."""
 SPEEDS = ("tokens_per_second", "samples_per_second", "mfu", "step_time")
@@ -48,7 +54,7 @@ def asked(metric: str, is_: str, bound: float | str, unit: str, en: str, zh: str
 
 def reached(held: Sequence[Finding], table: SeriesTable) -> Iterator[Criterion]:
     """Beyond the step at which a training stopped with an error or stood still."""
-    stopped = [f for f in held if f.severity is Severity.S0 and (f.code in HUNG or checks(f.code) == (LOGGED,))]
+    stopped = [f for f in held if f.severity is Severity.S0 and f.code in STOPPED]
     if not stopped or not any(s.step_is in COUNTED and TRAINED.search(f"{s.metric} {s.key}") for s in table):
         return
     files = {e.file for f in stopped for e in f.evidence[:1]}

@@ -2,9 +2,13 @@
 
 import numpy as np
 
+from triage.agent.acceptance import levels
 from triage.agent.acceptance.demands import demands
 from triage.agent.session import index
+from triage.tools.catalogue import checks
 from triage.tools.findings import Evidence, Finding, Severity
+from triage.tools.logs.signatures import causes, holders, match, parts, phases
+from triage.tools.logs.signatures.signature import CHECK
 from triage.tools.series import Series, SeriesTable
 
 BOOK = {entry.id: entry for entry in index(None).runbook}
@@ -102,3 +106,9 @@ def test_a_floor_that_is_reached_early_must_come_near_the_end():
 def test_a_loss_above_guessing_must_begin_there():
     high = found("starts-above-guessing", first=80.0, guessing=10.0)
     assert asked("bad-init", high) == {"first_loss": ("at-most", 11.0)}
+
+
+def test_errors_of_a_log_that_other_checks_find_too_stop_no_run():
+    modules = (causes, holders, match, parts, phases)
+    logged = {code for module in modules for code in module.CODES}
+    assert {code for code in logged if checks(code) != (CHECK,)} == levels.ELSEWHERE
