@@ -1,5 +1,9 @@
 """The numbers that a run's own findings ask of the next one."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 
 from triage.agent.acceptance import levels
@@ -112,3 +116,12 @@ def test_errors_of_a_log_that_other_checks_find_too_stop_no_run():
     modules = (causes, holders, match, parts, phases)
     logged = {code for module in modules for code in module.CODES}
     assert {code for code in logged if checks(code) != (CHECK,)} == levels.ELSEWHERE
+
+
+def test_a_diagnosis_of_a_crash_imports_no_tool_that_it_did_not_use(tmp_path):
+    run = Path(__file__).parents[2] / "evals" / "example" / "run-1"
+    code = "import sys; from pathlib import Path; from triage.agent.conversation import Conversation\n"
+    code += f"Conversation(Path({str(tmp_path)!r})).ask('loss is nan', [Path({str(run)!r})])\n"
+    code += "print([m for m in sys.modules if m.startswith('triage.tools.code.rules')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr

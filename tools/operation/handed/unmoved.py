@@ -43,13 +43,18 @@ def unmoved(texts: Sequence[Text]) -> Iterator[Finding]:
     for text in texts:
         if text.name.endswith((".py", ".md")):
             continue
-        shown = ((i, line[:400]) for i, line in enumerate(text.lines, 1) if any(w in line[:400].lower() for w in WORDS))
+        shown = ((i, line[:400]) for i, line in enumerate(text.lines, 1) if _speaks(line[:400].lower()))
         said = [(m[1].lower(), i) for i, line in shown if GOES.search(line) and (m := OF_ENGINE.search(line))]
         lines = {text.lines[i - 1].strip() for _, i in said}
         if len(said) < LEAST or len({d for d, _ in said}) != 1 or len(lines) < LEAST or _trainer_still(text):
             continue
         yield _told(text, said, texts)
         return
+
+
+def _speaks(line: str) -> bool:
+    """Whether a line, in lower case, may hold a digest."""
+    return any(word in line for word in WORDS)
 
 
 def _trainer_still(text: Text) -> bool:
