@@ -31,11 +31,11 @@ from .signs.standing import is_hazard, is_set
 
 LEAST_WORDS: dict[str, float] = {"healthy": ASKED, "inconclusive": 0.05}
 """Relevance below which a hypothesis that only words support is not worth naming."""
-UNSEEN = "jump-unwitnessed"
+UNSEEN = ("jump-unwitnessed", "slowdown-unwitnessed")
 """What shows trouble of which nothing else was written down, whether the run stopped or not."""
 BY_HAND = ("interrupted",)
 """What people do to a run that is in trouble: no cause of it."""
-LOST = ("output-thrown-away", "evidence-not-kept", "errors-not-kept", "nothing-tells-the-end", UNSEEN)
+LOST = ("output-thrown-away", "evidence-not-kept", "errors-not-kept", "nothing-tells-the-end", *UNSEEN)
 """What would have told was lost: with sound metrics and a question that they do not answer, that is the answer."""
 NOT_KEPT = 0.5
 """How likely "it cannot be told" is then, next to all causes that were not excluded. Own judgement."""
@@ -167,7 +167,7 @@ def diagnose(
 def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:
     """That what would tell was not kept, of a run that stopped or jumped, where nothing but notes was found: words of
     its files are no lead then."""
-    unseen = any(f.code == UNSEEN for f in findings)
+    unseen = any(f.code in UNSEEN for f in findings)
     shown = any(f.severity in SHOWN and not (unseen and f.code in BY_HAND) for f in findings)
     if shown or not (stopped or unseen or any(f.code in ENDED for f in findings)):
         return []
@@ -221,7 +221,12 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in ("established", "supported"):
-        open_ = _only_a_symptom(ranked) or _several_changes(ranked, findings) or unseen(top, checks)
+        open_ = (
+            any(f.code in UNSEEN for f in top.for_)
+            or _only_a_symptom(ranked)
+            or _several_changes(ranked, findings)
+            or unseen(top, checks)
+        )
         return "diagnosed" if top.probability >= LEAST and not open_ else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
 

@@ -8,7 +8,7 @@ from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
 from ..change.stays import called
-from ..diagnose import LEAST, Diagnosis, unseen
+from ..diagnose import LEAST, UNSEEN, Diagnosis, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import SHOWN
@@ -93,12 +93,15 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         said = "healthy-so-far" if going else "healthy-look" if _worth(d) else "healthy"
         yield _and_look(WORDS[said].say(lang), d, lang)
         if top:
-            noted = [i for i, f in enumerate(d.findings, 1) if f in top.for_ and f.code != "run-healthy"]
-            places = ", ".join(f"F{i}" for i in noted)
+            noted = [f for f in top.for_ if f.code != "run-healthy"]
+            places = _places(d, noted)
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
     elif d.state == "inconclusive" and top and top.for_ and unseen(top, d.checks):
         yield WORDS["unseen"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
+    elif d.state == "inconclusive" and top and (asked := [f for f in top.for_ if f.code in UNSEEN]):
+        asks = "; ".join(str(one["zh" if lang == "zh" else "en"]) for f in asked for one in f.data.get("asks", ()))
+        yield WORDS["untold"].say(lang, id=top.entry.id, places=_places(d, asked), asks=asks)
     elif d.state == "inconclusive" and top and top.status == "supported" and top.probability >= LEAST:
         yield WORDS["symptom"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
     elif error := stopped(d):
@@ -119,7 +122,11 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
 
 def _worth(d: Diagnosis) -> str:
     """The findings that are likely wrong though nothing failed."""
-    return ", ".join(f"F{i}" for i, f in enumerate(d.findings, 1) if f.severity in SHOWN)
+    return _places(d, [f for f in d.findings if f.severity in SHOWN])
+
+
+def _places(d: Diagnosis, some: Sequence[Finding]) -> str:
+    return ", ".join(f"F{i}" for i, f in enumerate(d.findings, 1) if f in some)
 
 
 def _and_look(said: str, d: Diagnosis, lang: str) -> str:

@@ -15,6 +15,9 @@ WORDS = phrases(
      "**Inconclusive.** It is clear what happened: {title} (`{id}`); what was read does not tell why: several causes "
      "fit it equally.",
      "**无法下结论**。现象是清楚的：{title}（`{id}`）；但读到的内容不足以判断原因，有几种原因同样符合。"),
+    ("untold",
+     "**Inconclusive.** What would tell the cause was not written down (`{id}`, {places}). Log from now on: {asks}.",
+     "**无法下结论**。能区分原因的内容没有记录（`{id}`，{places}）。从现在起请记录：{asks}。"),
     ("unseen",
      "**Inconclusive.** Only what is set points to a cause ({title}, `{id}`); the files that would show what happened "
      "could not be read.",

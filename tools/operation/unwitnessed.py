@@ -1,7 +1,10 @@
-"""A jump of the one number that a log holds, which nothing beside it can explain.
+"""What changed for good with nothing written down beside it that could explain it: a jump of the one number that a log
+holds, a training that slows down.
 
 A loss that leaves its level at once and stays where it went has a cause: the rate, the gradient, the data of those
 steps. Where a log prints that number alone, none of them was written down, and no reading of the log will find it.
+A step that takes longer waits for its data, for other ranks, for a card that is throttled, or computes more; where only
+the whole step was timed, nothing tells which.
 """
 
 # ruff: noqa: E501  one sentence or pattern on one line
@@ -13,8 +16,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..findings import Finding, Severity
+from ..patterns import bounded
 from ..relate.kinds.names import demand
-from ..relate.line import Line
+from ..relate.line import Line, means
 
 LEAST, AROUND = 20, 8
 """Points of the log, and on either side of the jump that give its levels."""
@@ -22,6 +26,16 @@ FAR, SPREADS, KEPT = 0.3, 12.0, 0.6
 """Share of the level before that it jumps by at least, spreads of a point, and share of the jump that is still there at
 the end. Ours."""
 WITNESSES = ("learning_rate", "grad_norm", "loss_scale")
+SPEEDS = ("step_time", "tokens_per_second", "samples_per_second", "mfu")
+SLOWER, STEADY = 1.25, 0.15
+"""How many times as long a step takes afterwards, and how far from its level it may be at the end. Ours."""
+PARTS = bounded(
+    r"(?:^|_)(?:data|load(?:er|ing)?|fetch|wait|stall|input|comms?|nccl|all_?reduce|all_?gather|sync|fwd|forward|bwd|"
+    r"backward|optim(?:izer)?|opt|ckpt|save|eval|gen(?:eration)?|rollout)_?(?:time|ms|s|sec|seconds|share|frac)?(?:_|$)|"
+    r"util|clock|throttl|sm_|power|temp|watt|pcie|nvlink|ib_|nic|rx|tx|bandwidth|swap|cpu|iowait|disk|read_|fan|"
+    r"seq_?len|tokens_per_(?:sample|batch|step)|length|数据|等待|通信|利用率|频率|温度|功耗|前向|反向"
+)
+"""Names of what tells where the time of a step goes, or that there is more to do in it."""
 
 
 def unwitnessed(lines: Sequence[Line]) -> Iterator[Finding]:
@@ -35,6 +49,61 @@ def unwitnessed(lines: Sequence[Line]) -> Iterator[Finding]:
         if at is not None:
             yield _told(line, at)
             return
+
+
+def slowed(lines: Sequence[Line]) -> Iterator[Finding]:
+    """A training that takes longer from some place on, of which only the whole step or the throughput was kept."""
+    speeds = [x.finite() for x in lines if x.name in SPEEDS and x.axis in ("step", "time")]
+    if any(x.group for x in speeds):
+        return
+    for line in speeds:
+        at = _slower(line.values if line.name == "step_time" else 1 / np.where(line.values > 0, line.values, np.nan))
+        if at is not None and not any(_tells(x, line, at) for x in lines):
+            yield _slow(line, at)
+            return
+
+
+def _slower(seconds: np.ndarray) -> int | None:
+    """The first point from which on a step takes longer, to the end, at a level of its own."""
+    if len(seconds) < LEAST or not np.isfinite(seconds).all():
+        return None
+    total = np.cumsum(np.clip(seconds, *np.percentile(seconds, (5, 95))))
+    n = np.arange(1, len(seconds))
+    means_apart = (total[-1] - total[:-1]) / (len(seconds) - n) - total[:-1] / n
+    at = int(np.argmax(n * (len(seconds) - n) * means_apart * np.abs(means_apart))) + 1
+    if not 5 <= at <= len(seconds) - 5:
+        return None
+    before, after = seconds[:at], seconds[at:]
+    low, high = float(np.median(before)), float(np.median(after))
+    apart = np.percentile(before, 90) < low + 0.5 * (high - low) < np.percentile(after, 10)
+    at_once = np.median(after[:AROUND]) - np.median(before[-AROUND:]) > KEPT * (high - low)
+    stays = abs(float(np.median(after[-5:])) - high) < STEADY * high
+    return at if high > SLOWER * low and apart and at_once and stays else None
+
+
+def _tells(x: Line, line: Line, at: int) -> bool:
+    """Whether a measure says where the time of a step went, there or later."""
+    if x is line or x.name in SPEEDS or not len(x):
+        return False
+    over = x.axis != line.axis or x.x[-1] >= line.x[at]
+    return over and bool(x.group or x.name in ("data_time", "gpu_utilization") or means(PARTS, x.key))
+
+
+def _slow(line: Line, at: int) -> Finding:
+    was, now = float(np.median(line.values[:at])), float(np.median(line.values[at:]))
+    return Finding(
+        "slowdown-unwitnessed", Severity.S2,
+        f"{line.file}: {line.said} goes from {was:.4g} to {now:.4g} between {line.where(at - 1)} and {line.where(at)} and "
+        "stays there; neither the wait for data, nor communication, nor the use or clock of the GPUs, nor the single "
+        "ranks were written down from there on, so what the time of a step goes to is not on record.",
+        f"{line.file}：{line.said} 在 {line.where(at - 1)} 与 {line.where(at)} 之间由 {was:.4g} 变为 {now:.4g}，此后没有"
+        "恢复；从那时起没有记录等待数据、通信、GPU 利用率或频率，也没有各 rank 的耗时，每步的时间花在哪里无从得知。",
+        (line.evidence(at), line.evidence(at - 1)),
+        {"before": was, "after": now, "from": float(line.x[at - 1]), "to": float(line.x[at]),
+         "asks": [demand("step_parts_logged", "at-least", 1, "data time, communication time and step time of every rank "
+                         "at every logged step, and the utilisation and clock of every GPU", "每个日志步每个 rank 的数据耗时、"
+                         "通信耗时和步耗时，以及每张 GPU 的利用率和频率")]},
+    )  # fmt: skip
 
 
 def _jump(values: np.ndarray) -> int | None:

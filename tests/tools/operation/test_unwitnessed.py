@@ -39,3 +39,41 @@ def test_what_nobody_wrote_down_cannot_be_told(tmp_path, form):
 )
 def test_what_came_back_or_has_witnesses_is_no_riddle(tmp_path, text):
     assert "jump-unwitnessed" not in {f.code for f in asked(tmp_path, text).findings}
+
+
+STEPS = np.arange(50, 8001, 50)
+TAKES = np.where(STEPS > 5000, 2.9, 1.6) + 0.02 * (np.arange(len(STEPS)) * 3 % 5 - 2)
+
+
+def timed(seconds, form="step {s} | loss {v:.3f} | {t:.2f} s/it"):
+    loss = 2.0 + 3 * np.exp(-STEPS / 2000)
+    rows = zip(STEPS, loss, seconds, strict=True)
+    return "".join(form.format(s=s, v=v, t=t, k=65536 / t, w=0.1 + 0.4 * (t > 2)) + "\n" for s, v, t in rows)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "step {s} | loss {v:.3f} | {t:.2f} s/it",
+        "iter {s}: loss={v:.3f} tokens_per_sec={k:.0f}",
+        "第 {s} 步 loss {v:.3f} 每步耗时 {t:.2f} 秒",
+    ],
+)
+def test_a_slower_training_of_which_only_the_step_was_timed_is_not_told(tmp_path, form):
+    found = asked(tmp_path, timed(TAKES, form), "training got slower since the weekend, is it the network?")
+    (one,) = [f for f in found.findings if f.code == "slowdown-unwitnessed"]
+    assert (one.data["from"], one.data["to"]) == (5000, 5050)
+    assert (found.state, found.top.entry.id) == ("inconclusive", "insufficient-logging")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        timed(np.full(len(STEPS), 1.6) + 0.05 * (np.arange(len(STEPS)) * 7 % 3)),
+        timed(np.where((STEPS > 3000) & (STEPS < 4000), 2.9, TAKES.min())),  # it came back
+        timed(TAKES, "step {s} | loss {v:.3f} | {t:.2f} s/it | data_time {w:.2f}"),
+        timed(1.6 + STEPS / 8000),  # a drift
+    ],
+)
+def test_a_steady_speed_or_one_whose_parts_were_timed_is_no_riddle(tmp_path, text):
+    assert "slowdown-unwitnessed" not in {f.code for f in asked(tmp_path, text, "is it slow?").findings}

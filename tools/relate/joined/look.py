@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...documents.event import Event
 from ...findings import Evidence, Finding, Severity, declare
-from ...operation.unwitnessed import unwitnessed
+from ...operation.unwitnessed import slowed, unwitnessed
 from ...operation.yielded import gave_way
 from ...settings import Settings
 from ...tables.table import Table
@@ -79,6 +79,7 @@ CODES = declare(
     ("job-gave-way", JOINED, "a job was ended on a machine on which another, handed in a moment before, then began"),
     ("trained-items-learned-alone", JOINED, "scores of the trained items climb along the training, others do not"),
     ("jump-unwitnessed", JOINED, "the one number of a log jumps and stays, and nothing beside it was written down"),
+    ("slowdown-unwitnessed", JOINED, "a training slows down for good, and only the whole step was timed"),
     ("score-without-terms", JOINED, "of two scores on one set only one says how it was measured"),
     ("failures-preceded-by", JOINED, "a row before each failure of a log has a value that hardly another row has"),
     ("loss-above-guessing", JOINED, "the loss stays above that of guessing among the model's tokens, and hardly moves"),
@@ -143,6 +144,7 @@ def joined(
         *broken(lines),
         *gave_way(some),
         *unwitnessed(lines),
+        *slowed(lines),
         *(f for table in some for f in remembered(table)),
     ]
 
