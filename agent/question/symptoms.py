@@ -178,7 +178,7 @@ KINDS: dict[str, Kind] = table(
             r"|repeating)|停不下来|不停|不会停|一直(?:生成"
             r"|输出)|没完没了|复读",
             "generation-not-stopping eos-not-trained repetition-loop repeated-text response-truncated "
-            "response-length-growth pad-equals-eos answer-cut-off",
+            "response-length-growth pad-equals-eos answer-cut-off rows-at-limit answers-lost-at-limit",
         ),
         _kind(
             "crash",

@@ -39,7 +39,10 @@ SAMPLE_BYTES = 2 << 20
 TOTAL_BYTES = 4 << 20
 BUDGET = 2.0
 """Seconds of processor time; a check that would begin later is left out, and says so."""
-EVAL_NAME = re.compile(rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)?)(?:[/_.\-]|$)", re.IGNORECASE)
+EVAL_NAME = re.compile(
+    rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)?)\d{{0,5}}k?(?:[/_.\-]|$)|评测|测试|验证集|开发集",
+    re.IGNORECASE,
+)
 
 EXCERPT = re.compile(
     r"(?:^|[_./-])(?:head|samples?|excerpts?|preview|examples?|cases?|groups?|rollouts?|dump|batch|first\d*"

@@ -27,6 +27,12 @@ RUNNING = bounded(r"(?i)^(?:num[_ ]?)?running(?:[_ ]?(?:reqs|requests))?$")
 INSIDE = bounded(r'File "[^"\n]{1,300}", line \d{1,7}, in (\w{1,80})')
 WANTED = bounded(r"Tried to allocate (\d{1,6}(?:\.\d{1,3})?) ([GM]iB)")
 STAMP = bounded(r"(?<![\d-])((?:20\d\d-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
+LOAD = bounded(
+    r"(?i)(?:^|[_ /])(?:queued?|waiting|running|active|pending|in[_-]?flight|concurren\w*|requests?|reqs?|rps|qps|"
+    r"ttft|tpot|kv_?(?:usage|cache\w*))(?:$|[_ /])|排队|并发|请求"
+)
+"""Names of measures of a server's load."""
+LEARNS = frozenset({"loss", "eval_loss", "learning_rate", "grad_norm", "reward", "policy_loss"})
 BELOW = 0.5
 """Share of the most requests at once that were carried, below which a failure is no matter of load. Own judgement."""
 REPORTS, SHOWN = 20, 4
@@ -37,11 +43,21 @@ def ran_out(texts: Mapping[str, Text], table: SeriesTable, matched: Sequence[Fin
     """A finding for each server's log with such failures."""
     graded = {e.file: f.severity for f in matched if f.code == "cuda-oom" for e in f.evidence[:1]}
     for name, text in texts.items():
-        hits = [h for row in OOM for h in _kept(text, row) if 0 < text.life.serves < h.line]
+        serves = text.life.serves or _loaded(name, table)
+        hits = [h for row in OOM for h in _kept(text, row) if 0 < serves < h.line]
         if hits and name in graded:
             running = [s for s in table if s.file == name and RUNNING.match(s.key)]
-            yield from _told(name, hits, graded[name])
+            before = sum(h.line <= serves for row in OOM for h in _kept(text, row))
+            times = sum(text.hits[row].count for row in OOM if row in text.hits) - before
+            yield from _told(name, hits, times, graded[name])
             yield from _load(name, hits, running, graded[name])
+
+
+def _loaded(name: str, table: SeriesTable) -> int:
+    """The first line at which a server of nobody's reports its load, 0 for a log that trains, too."""
+    own = [s for s in table if s.file == name]
+    loads = [int(s.lines[0]) for s in own if len(s) and LOAD.search(s.key)]
+    return 0 if any(s.metric in LEARNS for s in own) else min(loads, default=0)
 
 
 def _kept(text: Text, row: int) -> list[Hit]:
@@ -49,19 +65,19 @@ def _kept(text: Text, row: int) -> list[Hit]:
     return [] if hits is None else [*hits.first, *([hits.last] if hits.last and hits.last not in hits.first else [])]
 
 
-def _told(name: str, hits: Sequence[Hit], severity: Severity) -> Iterator[Finding]:
+def _told(name: str, hits: Sequence[Hit], times: int, severity: Severity) -> Iterator[Finding]:
     called = list(dict.fromkeys(m[-1] for h in hits if (m := INSIDE.findall(h.above[-4000:]))))
     sizes = [f"{m[1]} {m[2]}" for h in hits if (m := WANTED.search(h.text))]
-    times = [m[-1] for h in hits if (m := STAMP.findall(h.above))]
+    stamps = [m[-1] for h in hits if (m := STAMP.findall(h.above))]
     inside, inside_zh = (f" in `{called[0]}`", f"（在 `{called[0]}` 中）") if len(called) == 1 else ("", "")
     sizes_said = f", for {', '.join(sizes[:SHOWN])}" if sizes else ""
     sizes_zh = f"，申请 {'、'.join(sizes[:SHOWN])}" if sizes else ""
     evidence = tuple(Evidence(name, h.line, rank=h.rank, text=clean(h.text)) for h in hits[:SHOWN])
     yield Finding(
         "oom-while-serving", severity,
-        f"{name}: GPU memory ran out {len(hits)} times while the server answered{inside}{sizes_said}.",
-        f"{name}：服务过程中显存耗尽 {len(hits)} 次{inside_zh}{sizes_zh}。",
-        evidence, {"times": times, "inside": called[:SHOWN], "file": name},
+        f"{name}: GPU memory ran out {times} times while the server answered{inside}{sizes_said}.",
+        f"{name}：服务过程中显存耗尽 {times} 次{inside_zh}{sizes_zh}。",
+        evidence, {"times": stamps, "inside": called[:SHOWN], "file": name},
     )  # fmt: skip
 
 

@@ -94,6 +94,24 @@ def test_a_server_that_dies_of_the_same_error_time_after_time_has_not_survived_i
     assert found["oom-off-peak"].data["most"] == 90
 
 
+LOADED = "07-11 02:{m:02d}:05 INFO sched {active} {n} tokens={t} {queue}=0\n"
+
+
+@pytest.mark.parametrize(
+    ("active", "queue"), [("running", "waiting"), ("active:", "queued"), ("concurrency", "pending")]
+)
+def test_a_server_of_ones_own_is_known_by_the_load_that_it_reports(tmp_path, active, queue):
+    lines = [LOADED.format(m=m, active=active, n=9 + m % 4, t=9000 + m, queue=queue) for m in range(50)]
+    oom = "07-11 02:51:02 ERROR torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB.\n"
+    found = codes(tmp_path, "".join(lines) + 7 * oom)
+    assert "7 times" in found["oom-while-serving"].message
+
+
+def test_a_training_that_reports_a_queue_of_its_loader_is_no_server(tmp_path):
+    lines = [f"step {i} loss {4 - i / 100:.3f} queue={i % 3}\n" for i in range(50)]
+    assert "oom-while-serving" not in codes(tmp_path, "".join(lines) + "RuntimeError: CUDA out of memory.\n")
+
+
 def test_at_the_peak_of_the_load_the_load_is_not_excluded(tmp_path):
     found = codes(tmp_path, server((200, 450, 800), lambda i: 90 if i in (200, 450, 800) else 12 + i % 5))
     assert "oom-while-serving" in found

@@ -30,6 +30,16 @@ ASKS = re.compile(
     re.IGNORECASE,
 )
 """Own names of a field with what was asked; it counts where a text stands beside it that is an answer by name."""
+SAID = {
+    **dict.fromkeys(("问题", "提问", "问", "题目", "用户", "用户问题", "用户输入", "输入", "查询", "q"), "question"),
+    **dict.fromkeys(("指令",), "instruction"),
+    **dict.fromkeys(
+        ("回答", "答案", "答", "标准答案", "参考答案", "回复", "客服回复", "输出", "助手", "模型回答", "a"), "answer"
+    ),
+    **dict.fromkeys(("正文", "内容", "文本"), "text"),
+}
+"""What people write instead of a usual name; it counts where the usual one is not there, and a lone letter only where
+its fellow is."""
 TEXT = ("text", "content", "raw_content", "body", "code", "document", "caption", "abstract", "article")
 REWARD = ("reward", "rewards", "score", "scores", "advantage", "advantages")
 PAIR = (("chosen", "rejected"), ("preferred", "dispreferred"), ("response_chosen", "response_rejected"),
@@ -40,6 +50,8 @@ ROLES = {"system": "system", "developer": "system", "user": "user", "human": "us
          "model": "assistant", "bing": "assistant", "chatgpt": "assistant", "tool": "tool", "function": "tool",
          "function_call": "tool", "function_response": "tool", "tool_call": "tool", "tool_response": "tool",
          "observation": "tool", "ipython": "tool"}  # fmt: skip
+LABEL = re.compile(r"[\w.:/+\-]{1,48}", re.ASCII)
+"""An id, a name, a digest: no text."""
 OTHER_FIELDS_LIMIT = 64
 """Deepest nesting that is searched for text."""
 
@@ -67,8 +79,27 @@ LABELLED = frozenset(("labels", "label_ids", "target_ids", "loss_mask", "label_m
 """Lists with an item for each token: the tokens, and which of them are trained."""
 
 
+def usual(value: Any) -> Any:
+    """A record with the usual names for its texts, if it had others."""
+    if not isinstance(value, Mapping):
+        return value
+    names = _usual(tuple(value))
+    return {names.get(key, key): item for key, item in value.items()} if names else value
+
+
+@lru_cache(1024)
+def _usual(names: tuple[Any, ...]) -> dict[str, str]:
+    own = {name: said for name in names if isinstance(name, str) and (said := SAID.get(name.strip().lower()))}
+    letters = {name for name in own if len(name.strip()) == 1 and name.isascii()}
+    if len(letters) == 1:
+        own = {name: said for name, said in own.items() if name not in letters}
+    taken = [said for said in own.values()]
+    return {name: said for name, said in own.items() if said not in names and taken.count(said) == 1}
+
+
 def shape_of(value: Any) -> Shape:
     """The shape of one record, by its field names."""
+    value = usual(value)
     if isinstance(value, str):
         return "pretrain"
     if isinstance(value, list):
@@ -128,6 +159,7 @@ def view(value: Any, field: str | None = None) -> View:
     """The texts of one record; `field` names the one field to use instead of recognising the shape."""
     if field is not None:
         return View("other", text_of(value.get(field)) if isinstance(value, Mapping) else text_of(value))
+    value = usual(value)
     shape = shape_of(value)
     if shape == "preference":
         return _preference(value)
@@ -140,7 +172,13 @@ def view(value: Any, field: str | None = None) -> View:
         return View(shape, response=text_of(value[_first(value, TEXT) or "text"]))
     if isinstance(value, str):
         return View(shape, response=value)
-    return View(shape, response="\n".join(strings(value)) if shape == "other" else "")
+    return View(shape, response="\n".join(_told(value)) if shape == "other" else "")
+
+
+def _told(value: Any) -> list[str]:
+    """The strings of a record of no known shape, without its ids and labels where it has texts."""
+    every = list(strings(value))
+    return [text for text in every if not LABEL.fullmatch(text)] or every
 
 
 def _chat(turns: Any) -> View:
@@ -193,6 +231,7 @@ def _prompted(value: Mapping[str, Any], shape: Shape) -> View:
 
 def responses_of(value: Mapping[str, Any]) -> list[str]:
     """All answers of one prompted record."""
+    value = usual(value)
     many = next((k for k in MANY if isinstance(value.get(k), list)), None)
     if many:
         return [_answer(v)[1] for v in value[many]]
