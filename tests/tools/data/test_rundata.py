@@ -32,6 +32,21 @@ def clean(seed, count=200):
     return [chat(rng, i) for i in range(count)]
 
 
+@pytest.mark.parametrize(
+    ("held", "ask", "reply"),
+    [("data/dev50.jsonl", "问题", "标准答案"), ("data/valid_2k.jsonl", "题目", "答案"), ("评测集.jsonl", "q", "a")],
+)
+def test_items_under_names_of_their_own_are_found_in_records_under_usual_ones(tmp_path, held, ask, reply):
+    rng = random.Random(4)
+    rows = [{"instruction": f"{prose(rng, 14)}?", "output": prose(rng, 30)} for _ in range(150)]
+    items = [{"编号": f"dev{i:03d}", ask: r["instruction"], reply: r["output"]} for i, r in enumerate(rows[:30])]
+    fresh = [{"编号": f"dev{i}", ask: f"{prose(rng, 14)}?", reply: prose(rng, 30)} for i in range(30, 60)]
+    report = check_run_data(make(tmp_path, {"train_v2.jsonl": rows, held: items + fresh}))
+    assert [f.data["leaked"] for f in report.findings if f.code == "eval-leakage"] == [30]
+    clean = check_run_data(make(tmp_path, {"train_v2.jsonl": rows, held: fresh}))
+    assert "eval-leakage" not in {f.code for f in clean.findings}
+
+
 def test_a_clean_run_has_no_finding(tmp_path):
     report = check_run_data(make(tmp_path, {"data/train.jsonl": clean(1), "data/eval.jsonl": clean(2, 50)}))
     assert report.findings == ()
