@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -112,13 +112,14 @@ def coverage(
     cited = {e.file for r in reports for f in r.findings for e in f.evidence}
     cut = {
         c.name.removeprefix("read ").removesuffix(" to its end"): c.why
-        for r in reports for c in r.checks if c.result == "failed" and c.name.endswith(" to its end")
+        for r in reports for c in r.checks if c.result == "failed" and c.name.startswith("read ")
     }  # fmt: skip
     nothing = {file: cut.get(file, why) for file, why in nothing.items() if file not in cited}
     judged = frozenset(name for r in reports if r.tool == "code" for name in r.summary.get("judged", ()))
     account = _Account(points, settings, nothing, accounts, judged)
     found = [Covered(s.name, None, s.why, s.evidence) for s in (*run.skipped, *run.unknown) if s.folder is None]
-    found += [account.of(a) for a in run.artifacts if not a.path.is_dir()]
+    held = (account.of(a) for a in run.artifacts if not a.path.is_dir())
+    found += [c if c.points or c.rows or c.file not in cut else replace(c, read_as=None, why=cut[c.file]) for c in held]
     found += [Covered(a.name, a.kind, OTHER, False) for a in elsewhere if not a.path.is_dir()]
     named = {c.file: c for c in reversed(found)}
     for s in (*run.skipped, *run.unknown):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
+from ...tools.phrase import in_chinese
 from ..change.stays import called
 from ..diagnose import LEAST, UNSEEN, Diagnosis, unseen
 from ..missing import Missing
@@ -111,8 +112,9 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["stopped"].say(lang, error=code(short), place=code(f"{e.file}:{e.line}"))
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
-    elif _fine(d) and any(c.result == "failed" for c in d.checks):
-        yield WORDS["unread"].say(lang)
+    elif broken := _broken(d):
+        why = in_chinese(broken.why) if lang == "zh" else broken.why
+        yield WORDS["unread"].say(lang, what=clean(f"{broken.name}: {why}", 200))
     else:
         none = "too-little" if looked else "not-covered"
         yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
@@ -137,14 +139,20 @@ def _and_look(said: str, d: Diagnosis, lang: str) -> str:
 
 def lead(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     """What to look at first, where nothing that was read supports a cause, and something leads to one."""
-    if looked and d.state == "inconclusive" and d.top and d.top.status == "possible" and d.top.for_:
+    told = looked and d.state == "inconclusive" and not _broken(d)
+    if told and d.top and d.top.status == "possible" and d.top.for_:
         title, status = d.top.entry.title.say(lang), standing(d.top, lang)
         yield WORDS["lead"].say(lang, title=title, id=d.top.entry.id, status=status)
 
 
 def _fine(d: Diagnosis) -> bool:
     """Whether what was read shows nothing wrong."""
-    return not d.findings or any(f.code == "run-healthy" for f in d.findings)
+    return all(f.code.startswith("lead-") for f in d.findings) or any(f.code == "run-healthy" for f in d.findings)
+
+
+def _broken(d: Diagnosis) -> Check | None:
+    """The first of what could not be checked, where what could shows nothing wrong."""
+    return next((c for c in d.checks if c.result == "failed"), None) if _fine(d) else None
 
 
 def _shows(d: Diagnosis, lang: str) -> Iterator[str]:

@@ -23,9 +23,9 @@ WORDS = phrases(
      "could not be read.",
      "**无法下结论**。只有设置指向一个原因（{title}，`{id}`）；能显示实际情况的文件无法读取。"),
     ("unread",
-     "**Nothing can be said yet.** What could be read shows nothing wrong, but some of it could not be checked; "
-     "mend what is named below and ask again.",
-     "**还不能下结论**。能读到的部分没有发现问题，但有内容无法检查；请先处理下面列出的文件，再重新提问。"),
+     "**Nothing can be said yet.** What could be read shows nothing wrong, but not all could be checked ({what}); "
+     "mend that and ask again.",
+     "**还不能下结论**。能读到的部分没有发现问题，但有内容无法检查（{what}）；请先处理，再重新提问。"),
     ("stopped",
      "**The program stopped with an error that no entry of the runbook names**: {error} ({place}).",
      "**程序因一个手册中没有条目的错误而停止**：{error}（{place}）。"),
