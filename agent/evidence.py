@@ -308,7 +308,8 @@ def _against(table: SeriesTable, settings: Settings, beside: Sequence[Training])
     from ..tools.config.combine import read_settings
     from ..tools.relate.siblings import Sibling, against
 
-    return against(table, settings, [Sibling(t.name, t.table, read_settings(t.run)[0]) for t in beside[:6]])
+    runs = [Sibling(t.name, t.table, read_settings(t.run)[0], t.grade in ("S0", "S1")) for t in beside[:6]]
+    return against(table, settings, runs)
 
 
 def _since(run: Run, table: SeriesTable) -> Report:

@@ -57,6 +57,8 @@ class Run:
     unknown: tuple[Skipped, ...] = ()
     """Files that were passed over: no reader knows them, or they are seen elsewhere; at most their first bytes were
     looked at."""
+    home: str = ""
+    """Of one of several trainings under the path: the attempt by which it is named."""
 
     def of(self, *kinds: Kind) -> Iterator[Artifact]:
         return (a for a in self.artifacts if a.kind in kinds)

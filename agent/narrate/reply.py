@@ -101,7 +101,9 @@ def about(seen: Look, lang: str, path: str) -> tuple[list[str], list[str]]:
         said.append(RUNS[key].say(lang, runs=named, more=len(quiet) - OTHERS))
     if wrong[OTHERS:]:
         said.append(RUNS["more"].say(lang, n=len(wrong) - OTHERS))
-    return [RUNS["about"].say(lang, run=clean(path, 200))], said
+    own = clean(path, 200)
+    named = own if path.endswith(seen.about) else f"{clean(seen.about, 60)}` of `{own}"
+    return [RUNS["about"].say(lang, run=named)], said
 
 
 def _worst(f: Finding, lang: str) -> str:

@@ -209,7 +209,8 @@ def _repeats(a: Artifact, run: Run, copies: Mapping[str, str]) -> bool:
 
 def _part(run: Run, group: list[str], owned: set[str]) -> Run:
     """One training of several, with what belongs to no other."""
-    return replace(run, artifacts=tuple(a for a in run.artifacts if a.attempt in group or _shared(a, owned)))
+    kept = tuple(a for a in run.artifacts if a.attempt in group or _shared(a, owned))
+    return replace(run, artifacts=kept, home=min(group, key=natural))
 
 
 def _shared(a: Artifact, owned: set[str]) -> bool:
@@ -219,7 +220,7 @@ def _shared(a: Artifact, owned: set[str]) -> bool:
 def name_of(run: Run) -> str:
     """What tells a training from the others under the same path."""
     homes = sorted({a.attempt for a in run.of("log", "metrics", "tracker")}, key=natural)
-    return homes[0] if homes else ""
+    return run.home if run.home in homes else homes[0] if homes else ""
 
 
 def named_in(words: str, runs: list[Run]) -> Iterator[Run]:

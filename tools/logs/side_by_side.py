@@ -27,10 +27,10 @@ Family = dict[str, Artifact]
 def side_by_side(run: Run, table: SeriesTable) -> Run:
     """The run with the word that tells its trainings apart as their attempt; as it is where there is none."""
     long = {s.file for s in table if len(s) >= MEASURED}
-    words = _apart([a for a in run.artifacts if a.kind in LOGS and a.name in long and a.rank is None],
-                   [a for a in run.artifacts if a.kind in SETS])  # fmt: skip
-    if not words or any(a.attempt for a in run.artifacts):
-        return run
+    logs = [a for a in run.artifacts if a.kind in LOGS and a.name in long and a.rank is None]
+    words = _apart(logs, [a for a in run.artifacts if a.kind in SETS])
+    if not words or any(a.attempt not in ("", logs[0].attempt) for a in run.artifacts):
+        return run  # told apart by their folders
     return replace(run, artifacts=tuple(_placed(a, words) for a in run.artifacts))
 
 

@@ -19,7 +19,9 @@ from ..vocabulary import VOCABULARY
 
 CHECK = "the run against a better one beside it"
 CODES = declare(
-    "siblings", ("behind-sibling", CHECK, "another run is better at the same step, with few things set otherwise")
+    "siblings",
+    ("behind-sibling", CHECK, "another run is better at the same step, with few things set otherwise"),
+    ("rate-not-the-cause", CHECK, "a run beside it fails alike at a far lower learning rate, or is sound at the same"),
 )
 MEASURES = ("eval_loss", "loss", "eval_accuracy", "eval_reward", "reward", "accuracy")
 """What runs are compared by, the first that both have."""
@@ -28,6 +30,10 @@ LAST = 0.2
 """Share of the common way over whose end the runs are compared."""
 LEAST_SHARE, CLEAR = 0.03, 5.0
 """Share of the level, and standard errors, by which the other run is better at least."""
+FAR_LOWER, ALMOST = 0.6, 0.95
+"""Times this run's learning rate at which another is far below it, and about the same or higher."""
+PARTS, WORSE = 10, 0.1
+"""Parts of a run, and the share of its best part's level by which its last is worse where it fails. Ours."""
 LEAST_AFTER = 10
 """Points that the other run must have after the step at which this one fails."""
 THINGS = ("dataset", "checkpoint", "code", "environment")
@@ -47,6 +53,8 @@ class Sibling:
     name: str
     table: SeriesTable
     settings: Settings
+    failed: bool = False
+    """Whether its own log shows a failure."""
 
 
 def gap(table: SeriesTable, other: SeriesTable) -> tuple[Series, Series, int, float, float] | None:
@@ -88,11 +96,13 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
     """The one better run beside this one, and what is set differently there; of several the nearest, where all of them
     end alike and have one and the same setting otherwise; nothing in a sweep of which each ends on its own level."""
     some = [s for s in siblings if s.settings.values]
-    other = _nearest(table, settings, some) if len(siblings) > 1 else next(iter(some), None)
+    other, changed = _told_apart(table, settings, some)
+    if other is None:
+        other = _nearest(table, settings, some) if len(siblings) > 1 else next(iter(some), None)
+        changed = [d for d in diff(other.settings, settings) if d.counts] if other is not None else []
     if other is None or not settings.values:
         return None
     found = gap(table, other.table)
-    changed = [d for d in diff(other.settings, settings) if d.counts]
     if found is None or not 0 < len(changed) <= MOST_DIFFERENT:
         return None
     mine, theirs, step, own, better = found
@@ -114,6 +124,79 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
          "sibling": other.name, "changed": {d.variable: [d.old, d.new] for d in changed},
          **({PROPOSES: _put_back(changed[0], settings)} if len(changed) == 1 else {})},
     )  # fmt: skip
+
+
+def _told_apart(
+    table: SeriesTable, settings: Settings, siblings: list[Sibling]
+) -> tuple[Sibling | None, list[Difference]]:
+    """The better run with the fewest settings of its own, where further runs fail as this one does: what one of those
+    has as the better run has it, or another better run as this one, is not what tells them apart."""
+    better = [s for s in siblings if not _fails_too(s) and gap(table, s.table) is not None]
+    alike = [s for s in siblings if _fails_too(s)]
+    if not better or not alike:
+        return None, []
+    apart = {}
+    for s in better:
+        rest = [x for x in better if x is not s]
+        apart[s.name] = [
+            d for d in diff(s.settings, settings)
+            if d.counts and not any(_has(x, d.variable, d.old) for x in alike)
+            and not any(_has(x, d.variable, d.new) for x in rest)
+        ]  # fmt: skip
+    kept = [s for s in better if apart[s.name]]
+    other = min(kept, key=lambda s: len(apart[s.name]), default=None)
+    return other, apart[other.name] if other is not None else []
+
+
+def _fails_too(run: Sibling) -> bool:
+    """Whether a run fails by its own log, or ends clearly worse than it once was."""
+    if run.failed:
+        return True
+    for metric in MEASURES:
+        if (series := _longest(run.table, metric)) is None:
+            continue
+        way = VOCABULARY[metric].better
+        parts = [float(np.median(part)) for part in np.array_split(series.values, PARTS)]
+        best, last = max(parts, key=lambda level: way * level), parts[-1]
+        return way * (best - last) > WORSE * abs(best)
+    return False
+
+
+def _has(run: Sibling, variable: str, value: object) -> bool:
+    own = run.settings.get(variable) or run.settings.others.get(variable)
+    return (own.value if own is not None else None) == value
+
+
+def exonerated(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Finding | None:
+    """That the learning rate is not why this run fails: one beside it fails at far less of it, or is sound with it."""
+    mine = _peak(table, settings)
+    for other in siblings if mine is not None else ():
+        theirs, apart = _peak(other.table, other.settings), gap(table, other.table)
+        if theirs is None:
+            continue
+        if _fails_too(other) and theirs[0] <= FAR_LOWER * mine[0]:
+            en, zh = "fails in the same way", "以同样的方式失败"
+        elif not _fails_too(other) and apart is not None and theirs[0] >= ALMOST * mine[0]:
+            en, zh = "does not fail", "没有失败"
+        else:
+            continue
+        return Finding(
+            "rate-not-the-cause", Severity.S3,
+            f"The learning rate is {mine[0]:g} here; {other.name}, beside it, has {theirs[0]:g} and {en}.",
+            f"这里的学习率是 {mine[0]:g}；旁边的 {other.name} 为 {theirs[0]:g}，{zh}。",
+            (mine[1], theirs[1]), {"value": mine[0], "other": theirs[0], "sibling": other.name},
+        )  # fmt: skip
+    return None
+
+
+def _peak(table: SeriesTable, settings: Settings) -> tuple[float, Evidence] | None:
+    """The highest learning rate that was logged, else the one that is set, and where."""
+    logged = [s for s in table if s.metric == "learning_rate" and len(s) and np.isfinite(s.values).all()]
+    if logged:
+        s = max(logged, key=lambda one: float(one.values.max()))
+        return float(s.values.max()), s.at(int(np.argmax(s.values)))
+    setting = settings.get("learning_rate")
+    return (float(setting.value), setting.evidence()) if setting is not None and setting.value else None
 
 
 def _nearest(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Sibling | None:
@@ -152,8 +235,8 @@ def taken_from(behind: Finding | None, asked: Iterable[str]) -> dict[str, object
 
 def against(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Report:
     """The run against the others under its path."""
-    found = behind(table, settings, siblings)
-    return Report("siblings", (found,) if found else (), (Check(CHECK, "found" if found else "clear"),))
+    found = [f for f in (behind(table, settings, siblings), exonerated(table, settings, siblings)) if f is not None]
+    return Report("siblings", tuple(found), (Check(CHECK, "found" if found else "clear"),))
 
 
 def _places(changed: list[Difference]) -> list[Evidence]:

@@ -251,3 +251,11 @@ def test_pairs_that_come_again_are_no_arguments(tmp_path: Path):
 
 def scan_series(file: Path) -> list[Series]:
     return list(read_run(discover(file.parent)).table)
+
+
+@pytest.mark.parametrize("line", ["it {s} loss {v:.4f} lr 1.00e-04", "it {s} loss {v:.4f} lr 2e-5 gn {g:.3f}"])
+def test_a_rate_that_stands_still_is_a_measure_all_the_same(tmp_path, line):
+    rows = (line.format(s=10 * i, v=3 - 0.01 * i, g=1 + i % 7 / 9) for i in range(60))
+    (tmp_path / "train.log").write_text("\n".join(rows) + "\n")
+    table = read_run(discover(tmp_path)).table
+    assert {s.metric: len(s) for s in table}["learning_rate"] == 60

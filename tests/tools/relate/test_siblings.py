@@ -95,3 +95,38 @@ def test_one_arm_of_several_that_breaks_is_held_against_the_nearest(tmp_path, en
 def test_arms_that_differ_in_two_settings_say_nothing(tmp_path):
     configs = [f"{BASE}weight_decay: 0.5\n", f"{BASE}weight_decay: 0.1\n", f"{BASE}warmup_steps: 50\n"]
     assert of(arms(tmp_path, [3.0, 2.0, 2.02], configs)) is None
+
+
+def flat(tmp_path, bad, sets, rate=lambda name: 1.0e-4):
+    """Runs side by side in two folders, told apart by one letter; those of `bad` turn and climb."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "conf").mkdir()
+    for name, more in sets.items():
+        way = [1.4 + 2.0 * 0.9**i + (0.05 * max(i - 15, 0) if name in bad else 0) for i in range(80)]
+        noise = np.random.default_rng(ord(name)).normal(0, 0.02, 80)
+        rows = [f"it {10 * i} loss {v + noise[i]:.4f} lr {rate(name):.2e}" for i, v in enumerate(way)]
+        (tmp_path / "out" / f"exp_{name}.log").write_text("\n".join(rows) + "\n")
+        (tmp_path / "conf" / f"exp_{name}.yaml").write_text(f"max_steps: 800\nweight_decay: 0.1\n{more}")
+    return look([tmp_path])
+
+
+def test_what_all_that_fail_have_and_the_sound_one_has_not_is_told_though_they_differ_otherwise(tmp_path):
+    sets = {"k": "fused: true\nseed: 1\n", "m": "fused: true\nseed: 2\n", "p": "fused: false\nseed: 1\n"}
+    seen = flat(tmp_path, "km", sets, lambda name: 3e-5 if name == "m" else 1e-4)
+    found = of(seen)
+    assert seen.about in ("k", "m")
+    assert found is not None
+    assert found.data["changed"] == {"fused": ["false", "true"]}
+    other = next(f for f in seen.findings if f.code == "rate-not-the-cause")
+    assert other.data["sibling"] in ("m", "p")
+
+
+def test_where_one_that_fails_has_what_the_sound_one_has_it_is_not_that(tmp_path):
+    sets = {"k": "fused: true\n", "m": "fused: false\n", "p": "fused: false\n"}
+    assert of(flat(tmp_path, "km", sets)) is None
+
+
+def test_the_rate_is_not_cleared_by_runs_that_are_sound_at_less(tmp_path):
+    sets = {"k": "", "m": ""}
+    seen = flat(tmp_path, "k", sets, lambda name: 3e-5 if name == "m" else 1e-4)
+    assert "rate-not-the-cause" not in {f.code for f in seen.findings}

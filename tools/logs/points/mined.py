@@ -67,6 +67,8 @@ OF_RL = frozenset(("kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "resp
 """Names that are a reward only where something that only reinforcement learning logs stands beside them."""
 RATES = ("s/it", "it/s")
 """Units of the speed that a progress bar shows by itself: of whatever it counts."""
+HELD = "learning_rate"
+"""What may stand still on every line and be a measure all the same: a constant schedule."""
 SPEEDS = ("step_time", "samples_per_second", "tokens_per_second", "gpu_memory", "learning_rate")
 
 
@@ -246,7 +248,8 @@ def _tells_apart(column: Column) -> bool:
 def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
-    if column in roles or column.total or not (column.changes or column.delimited):
+    held = table.step is not None and (canonical(_key(column, table)) or ("",))[0] == HELD
+    if column in roles or column.total or not (column.changes or column.delimited or held):
         return False
     if column.last in STRANGERS | STEPS | EPOCHS or (
         table.axisless and not column.delimited and len(table.lines) < SOME
