@@ -10,6 +10,7 @@ from pathlib import Path
 from ..findings import Check
 from ..run import Artifact, Run, natural
 from ..settings import Setting, Settings
+from . import programs
 from .collect import Reading
 from .frameworks import named
 from .read import NOT_READ, read_file
@@ -27,6 +28,7 @@ PRECEDENCE = (
     "launcher",
     "engine",
     "request",
+    "program",
     "generic",
     "trainer",
     "script",
@@ -60,6 +62,8 @@ def read_settings(
         except Refused as error:
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
+    readings = programs.chosen(readings, run, {name for r in readings for name in r.programs})
+    programs.launch(readings)
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
@@ -109,6 +113,7 @@ def _chosen(run: Run, attempt: str) -> list[Artifact]:
     Where everything that was logged lies in one folder, its files and those above it are one run's.
     """
     found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
+    found += programs.candidates(run.of("code"))
     base = [a for a in found if not a.attempt]
     logged = {a.attempt for a in run.of("log", "metrics")}
     if not attempt and len(logged) == 1:
@@ -148,7 +153,7 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
         others |= {k: s for k, s in reading.others.items() if plain or k.startswith("eos_token_id.")}
     conflicts += _refused_by_trainer(chosen, values)
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
-    hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
+    hints = [h for r in chosen if r.role in ("script", "trainer", "generic", "program") for h in r.hints]
     _resolve(values, others, leader.framework, hints)
     settings = Settings(
         values,
@@ -179,6 +184,8 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
             group.sort(key=lambda r: r.name.count("/"))
         ranked = sorted(named or group, key=lambda r: (-_interest(r), r.name.count("/"), r.name))
         kept = ranked if named and role != "script" else ranked[:1]
+        if role == "program":
+            kept = programs.together(group, ranked[0])
         chosen += kept
         pointed |= {f for r in kept for f in r.files}
         rest = [r for r in group if r not in kept]
