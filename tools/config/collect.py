@@ -39,8 +39,8 @@ class Reading:
     shadowed: list[Setting] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     """Names of config files that this one points to."""
-    programs: set[str] = field(default_factory=set)
-    """Names of programs that this launch starts."""
+    programs: list[tuple[str, ...]] = field(default_factory=list)
+    """Of each command of the launch the programs it names: `python train.py config/small.py`."""
     hints: list[str] = field(default_factory=list)
     """Program and file names that may tell the stage."""
     broken: list[Setting] = field(default_factory=list)

@@ -196,7 +196,8 @@ def _script(script: Script, source: Source) -> Reading:
         part = Reading(source.name, "script", framework, hints=[command.program])
         take(part, command.items, source, names)
         part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
-        reading.programs |= set(PROGRAM.findall(command.program))
+        given = [i.text for i in command.items if i.text and PROGRAM.fullmatch(i.text)]
+        reading.programs.append((*PROGRAM.findall(command.program), *given))
         _program_model(part, command, source)
         _one_machine(part, command)
         parts.append(part)

@@ -1,10 +1,11 @@
 """Settings written as constants in a Python program, found in its syntax tree; nothing is imported or run.
 
-Module-level constants, literal configurations, keyword arguments of trainer configurations, classes of settings, defaults
-of options (`pyoptions`), `config.section.key = 1`, `os.environ` entries, `pad_token = eos_token`, and arguments of calls
-that say by themselves what they are (`pycalls`). A configuration inside another keeps its keyword as a section:
-`Config(training=TrainingConfig(steps=10))` is `training.steps`. What a program computes from its data is not visible here,
-nor is a value that several functions, classes of settings, literals or calls of one kind set differently.
+Module-level constants, literal configurations, keyword arguments of trainer configurations, classes of settings,
+defaults of options (`program.options`), `config.section.key = 1`, `os.environ` entries, `pad_token = eos_token`, and
+arguments of calls that say by themselves what they are (`program.calls`). A configuration inside another keeps its
+keyword as a section: `Config(training=TrainingConfig(steps=10))` is `training.steps`. What a program computes from its
+data is not visible here, nor is a value that several functions, classes of settings, literals or calls of one kind set
+differently.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-from . import pyoptions
-from .pycalls import LATER, OTHERS, SCHEDULES, Row, rows_of
-from .pynames import (
+from .program import options as pyoptions
+from .program.calls import LATER, OTHERS, SCHEDULES, Row, rows_of
+from .program.names import (
     CLASSES,
     CONFIGURATION,
     COUNTED_UP,
@@ -30,12 +31,11 @@ from .pynames import (
     WHOLE,
     section_of,
 )
+from .program.statements import as_float, assigned, is_main, named, straight
+from .program.values import Names, attributes, called, constant, defaulted, keyword
 from .pytree import walk
-from .pyvalues import Names, attributes, called, constant, defaulted, keyword
-from .source import DEFAULT, MAX_ITEMS, Item, Refused, Source
+from .source import CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
 
-CALL = "call"
-"""Style of an argument that a library is given: it holds whatever a configuration file says of the rest."""
 TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
 """Nodes that may set something."""
 LARGEST_NORM = 1e5
@@ -81,7 +81,7 @@ def _agreed(found: list[Found]) -> list[Item]:
         if one.kind and not one.hidden:
             told.setdefault((one.item.means or one.item.key, one.kind), {})[one.owner] = one.item.text
     apart = {pair for pair, said in told.items() if len(set(said.values())) > 1}
-    hidden = {(one.item.means, id(one.row)) for one in found if one.hidden}
+    hidden = {(one.item.means, _family(one.row)) for one in found if one.hidden}
     models = {
         name
         for key, kind in apart
@@ -91,9 +91,14 @@ def _agreed(found: list[Found]) -> list[Item]:
     return [
         one.item for one in found
         if not one.hidden and (one.item.means or one.item.key, one.kind) not in apart
-        and not (one.row and (one.item.means, id(one.row)) in hidden)
+        and not (one.row and (one.item.means, _family(one.row)) in hidden)
         and not (one.kind == "class" and one.owner in models)
     ]  # fmt: skip
+
+
+def _family(row: Row | None) -> str | int:
+    """What calls are of one kind: all optimizers, else those of one row."""
+    return row.itself or id(row) if row else 0
 
 
 class _Reader:
@@ -108,7 +113,7 @@ class _Reader:
 
     def module(self, tree: ast.Module) -> Iterator[Found]:
         self.tree = tree
-        body = list(_straight(tree.body))
+        body = list(straight(tree.body))
         self._know(body)
         for node in body:
             yield from self.assignment(node)
@@ -133,12 +138,12 @@ class _Reader:
                 base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
                 self.imports |= {a.asname or a.name.partition(".")[0]: base + a.name for a in node.names}
         for node in body:
-            for name, value in _assigned(node):
+            for name, value in assigned(node):
                 if self.plain(value) is not None:
                     self.names.known[name] = value
                 elif isinstance(value, ast.Call) and called(value) in self.classes:
                     self.names.held[name] = {
-                        n: defaulted(v) for inner in self.classes[called(value)].body for n, v in _assigned(inner)
+                        n: defaulted(v) for inner in self.classes[called(value)].body for n, v in assigned(inner)
                     } | {k.arg: k.value for k in value.keywords if k.arg}
                 elif (pairs := self.literal(value)) is not None:
                     self.names.held[name] = dict(pairs)
@@ -149,7 +154,7 @@ class _Reader:
             if isinstance(node, ast.Call) and (declared := pyoptions.options(node, called(node))):
                 self.options |= {key.replace("-", "_"): value for key, value, how in declared if how == DEFAULT}
             elif isinstance(node, ast.ClassDef) and node.name in self.classes:
-                own = {name: defaulted(value) for inner in node.body for name, value in _assigned(inner)}
+                own = {name: defaulted(value) for inner in node.body for name, value in assigned(inner)}
                 self.options = own | self.options
 
     def option(self, node: ast.expr) -> str:
@@ -188,12 +193,12 @@ class _Reader:
                 self.seen.add(inner)
                 yield from self.fields(inner, f"{section}{inner.name}.")
                 continue
-            for name, value in _assigned(inner):
-                yield from self.argument(name, defaulted(value), section, "python")
+            for name, value in assigned(inner):
+                yield from self.argument(name, defaulted(value), section, DEFAULT)
 
     def assignment(self, node: ast.stmt) -> Iterator[Found]:
         """`name = constant`, `a, b = 1, 2`, `name = {"key": constant}` and `section = dict(key=constant)`."""
-        for name, value in _assigned(node):
+        for name, value in assigned(node):
             if isinstance(value, (ast.Dict, ast.Call)) and (pairs := self.literal(value)) is not None:
                 own = isinstance(value, ast.Call) and called(value) == "dict" and not HOLDER.search(name)
                 section = f"{name}." if own else section_of(name)
@@ -235,7 +240,7 @@ class _Reader:
                 return []
             names.append(node.slice.value)
             node = node.value
-        return [*base, *reversed(names)] if (base := attributes(node) or _name(node)) else []
+        return [*base, *reversed(names)] if (base := attributes(node) or named(node)) else []
 
     # Calls ----------------------------------------------------------------------------------------------
 
@@ -307,7 +312,7 @@ class _Reader:
             yield Found(Item(word, None, CALL, 0, 0, means=variable), variable, owner, row, hidden=True)
             return
         text = found.item.text
-        if variable == "grad_clip" and not 0 <= (_float(text) or 0) <= LARGEST_NORM:
+        if variable == "grad_clip" and not 0 <= (as_float(text) or 0) <= LARGEST_NORM:
             return
         if variable == "seed" and row.name.fullmatch("seed_everything") and value in self.conditional:
             return
@@ -321,7 +326,7 @@ class _Reader:
         near = [self.targets.get(node, "").rpartition(".")[2]]
         if node.args:
             first = node.args[0].func if isinstance(node.args[0], ast.Call) else node.args[0]
-            near += attributes(first) or _name(first)
+            near += attributes(first) or named(first)
         return any(OTHERS.search(word) for word in near)
 
     # Values ---------------------------------------------------------------------------------------------
@@ -336,7 +341,9 @@ class _Reader:
             ]
         if not isinstance(node, ast.Call) or not LITERALS.fullmatch(called(node)):
             return None
-        inner = (self.literal(node.args[0]) or []) if node.args and isinstance(node.args[0], (ast.Dict, ast.Call)) else []
+        inner = (
+            (self.literal(node.args[0]) or []) if node.args and isinstance(node.args[0], (ast.Dict, ast.Call)) else []
+        )
         return [*inner, *((k.arg, k.value) for k in node.keywords if k.arg)]
 
     def value(self, key: str, node: ast.expr, style: str = "python") -> Iterator[Found]:
@@ -357,7 +364,7 @@ class _Reader:
     @cached_property
     def conditional(self) -> set[ast.AST]:
         """What stands in a branch that may not be taken."""
-        guarded = (n for n in walk(self.tree) if isinstance(n, ast.If) and not _is_main(n))
+        guarded = (n for n in walk(self.tree) if isinstance(n, ast.If) and not is_main(n))
         return {inner for n in guarded for part in (*n.body, *n.orelse) for inner in walk(part)}
 
     @cached_property
@@ -366,7 +373,7 @@ class _Reader:
         out: set[str] = set()
         for node in walk(self.tree):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, COUNTED_UP):
-                out.update(_name(node.target))
+                out.update(named(node.target))
             elif isinstance(node, (ast.For, ast.comprehension)):
                 out.update(n.id for n in walk(node.target) if isinstance(n, ast.Name))
         return out
@@ -380,44 +387,3 @@ class _Reader:
         start = self.source.starts[min(line, len(self.source.starts)) - 1]
         encoded = self.source.text[start : start + column].encode("utf-8", "replace")[:column]
         return start + len(encoded.decode("utf-8", "ignore"))
-
-
-def _name(node: ast.AST) -> list[str]:
-    return [node.id] if isinstance(node, ast.Name) else []
-
-
-def _float(text: str | None) -> float | None:
-    try:
-        return float(text or "")
-    except ValueError:
-        return None
-
-
-def _is_main(node: ast.If) -> bool:
-    """`if __name__ == "__main__":`."""
-    return isinstance(node.test, ast.Compare) and isinstance(node.test.left, ast.Name) and node.test.left.id == "__name__"
-
-
-def _straight(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module that are always run, with those below its guard."""
-    for node in body:
-        if isinstance(node, ast.If) and _is_main(node):
-            yield from node.body
-        else:
-            yield node
-
-
-def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement gives a value, each with its own."""
-    if isinstance(node, ast.AnnAssign):
-        if isinstance(node.target, ast.Name) and node.value is not None:
-            yield node.target.id, node.value
-        return
-    if not isinstance(node, ast.Assign):
-        return
-    for target in node.targets:
-        if isinstance(target, ast.Name):
-            yield target.id, node.value
-        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            parts = zip(target.elts, node.value.elts, strict=False)
-            yield from ((t.id, v) for t, v in parts if isinstance(t, ast.Name))

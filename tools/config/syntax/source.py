@@ -29,6 +29,8 @@ class Refused(TriageError):
 
 DEFAULT = "default"
 """Style of what a program's option is where nobody sets it."""
+CALL = "call"
+"""Style of an argument that a program gives a library: it holds whatever a configuration file says of the rest."""
 
 
 @dataclass(frozen=True)

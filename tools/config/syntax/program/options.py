@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .pytree import walk
-from .pyvalues import attributes, called, defaulted, keyword
-from .source import DEFAULT
+from ..pytree import walk
+from ..source import DEFAULT
+from .values import attributes, called, defaulted, keyword
 
 ADDING = ("add_argument", "add_option", "option")
 RUNNING = ("run", "Fire", "cli", "entrypoint", "CLI")

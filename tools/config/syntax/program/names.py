@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from ...patterns import bounded
+from ....patterns import bounded
 
 CONFIGURATION = re.compile(r"(Arguments|Args|Config|ConfigContainer|[a-z]_recipe|Trainer)$|^dict$")
 """Calls whose keywords are settings."""
-_CONFIG_WORDS = "arguments args configuration config cfg conf container options option opts opt hparams hparam hp params " \
-    "hyperparameters hyperparams settings setting recipe flags kwargs parameters defaults default"  # fmt: skip
+_CONFIG_WORDS = """arguments args configuration config cfg conf container options option opts opt hparams hparam hp
+    params hyperparameters hyperparams settings setting recipe flags kwargs parameters defaults default"""
+_CONFIG = frozenset(_CONFIG_WORDS.split())
 CLASSES = bounded(
     r"(?:Arguments|Args|Configuration|Config|Cfg|CFG|Conf|Options|Opts?|H?[Pp]arams|HP|Hyper(?:[Pp]aram(?:eter)?s)|Settings"
     r"|Flags)$|^(?:config|cfg|args|hparams|params|opts?|C)$"
@@ -36,16 +37,18 @@ SIZE = re.compile(
     r"hidden_size|intermediate_size|d_model|n_embd|embed_dim|(num_(hidden_)?|n_)layers?|depth|num_attention_heads"
 )
 """Sizes of a model: classes that give one differently are two models, and nothing of one holds for the other."""
-SORTING = frozenset(
-    "model optim optimizer optimiser sched scheduler schedule lr data dataset loader dataloader engine rollout actor "
-    "policy sampling sampler rope lora peft dist distributed parallel checkpoint ckpt log logging vllm sglang runner "
-    "solver algorithm".split()
-)
+_SORTING = """
+    model optim optimizer optimiser sched scheduler schedule lr data dataset loader dataloader engine rollout actor
+    policy sampling sampler rope lora peft dist distributed parallel checkpoint ckpt log logging vllm sglang runner
+    solver algorithm
+"""
+SORTING = frozenset(_SORTING.split())
 """What a name may say beside that it holds settings."""
-ANOTHER = frozenset(
-    "eval evaluation val valid validation test critic value reward rm ref reference teacher judge draft old prev smoke "
-    "debug discriminator disc".split()
-)
+_ANOTHER = """
+    eval evaluation val valid validation test critic value reward rm ref reference teacher judge draft old prev smoke
+    debug discriminator disc
+"""
+ANOTHER = frozenset(_ANOTHER.split())
 """What a name says of settings that are not those of the training."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -58,7 +61,7 @@ def section_of(name: str, whole: bool = True) -> str:
         whole: a name that is nothing but a section counts, too (`ENGINE = dict(...)`).
     """
     words = [w.lower() for w in _PARTS.findall(name)]
-    rest = [w for w in words if w not in _CONFIG_WORDS.split()]
+    rest = [w for w in words if w not in _CONFIG]
     if not whole and len(rest) == len(words):
         return ""
     if any(word in ANOTHER for word in rest):

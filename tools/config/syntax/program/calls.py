@@ -1,7 +1,7 @@
 """Calls of libraries whose arguments are settings by themselves, whatever a program calls its own variables.
 
-A row says what the arguments of a call decide. Two calls of one row that decide one variable differently (the optimizers
-of two networks, a loader for each split) leave it open, and so does one of them that is given what is not visible.
+A row says what the arguments of a call decide. Two calls of one row that decide one variable differently (the
+optimizers of two networks, a loader for each split) leave it open, and so does one that is given what is not visible.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...patterns import bounded
-from .pyvalues import attributes, called
+from ....patterns import bounded
+from .values import attributes, called
 
 
 class Row(NamedTuple):
@@ -43,9 +43,10 @@ def _means(**variables: str) -> dict[str, str]:
     return {word: variable for variable, words in variables.items() for word in words.split()}
 
 
-ADAM = "Adam AdamW Adam8bit AdamW8bit PagedAdam PagedAdamW PagedAdamW8bit PagedAdamW32bit FusedAdam FusedLAMB LAMB Lamb \
-    NAdam RAdam AMSGrad AdamP DeepSpeedCPUAdam CPUAdam StableAdamW AnyPrecisionAdamW"
-OTHER = "SGD Lion Lion8bit Adafactor RMSprop RMSProp Adagrad Adadelta Rprop Sophia SophiaG Shampoo SOAP Muon Prodigy Novograd"
+ADAM = """Adam AdamW Adam8bit AdamW8bit PagedAdam PagedAdamW PagedAdamW8bit PagedAdamW32bit FusedAdam FusedLAMB LAMB
+    Lamb NAdam RAdam AMSGrad AdamP DeepSpeedCPUAdam CPUAdam StableAdamW AnyPrecisionAdamW"""
+OTHER = """SGD Lion Lion8bit Adafactor RMSprop RMSProp Adagrad Adadelta Rprop Sophia SophiaG Shampoo SOAP Muon Prodigy
+    Novograd"""
 SCHEDULES = {
     "CosineAnnealingLR": "cosine",
     "CosineAnnealingWarmRestarts": "cosine",
@@ -69,7 +70,9 @@ SCHEDULES = {
 """Name of a schedule's class or function -> the schedule."""
 RATE = _means(learning_rate="lr learning_rate", weight_decay="weight_decay", grad_clip="clipnorm global_clipnorm")
 FOR_ADAM = _means(adam_beta2="betas b2 beta_2 beta2", adam_epsilon="eps epsilon")
-WARMED = _means(warmup_steps="num_warmup_steps", max_steps="num_training_steps", lr_schedule="name", min_learning_rate="min_lr")
+WARMED = _means(
+    warmup_steps="num_warmup_steps", max_steps="num_training_steps", lr_schedule="name", min_learning_rate="min_lr"
+)
 ENGINE = _means(
     model="model model_path model_name_or_path",
     engine_tensor_parallel="tensor_parallel_size tp_size tp",
@@ -88,15 +91,19 @@ AGENT = _means(
     learning_rate="learning_rate", train_batch_size="batch_size", grad_clip="max_grad_norm", seed="seed",
     advantage_normalization="normalize_advantage", kl_target="target_kl",
 )  # fmt: skip
+ENGINES = re.compile(r"vllm|sglang|sgl\b|lmdeploy|^LLM$")
+DRAWN = re.compile(r"^(?:random|np\.random|numpy\.random)\.seed$")
+KEPT = _words("gradient_checkpointing_enable enable_gradient_checkpointing")
+KERAS, OPTAX, ELSE = re.compile("keras"), re.compile("optax"), re.compile("^(?!.*keras)")
 AGENTS = re.compile(r"stable_baselines3|sb3_contrib|sbx")
 ROWS = (
-    Row(_words(ADAM), RATE | FOR_ADAM, ("", "lr"), "optimizer", whole=True, path=re.compile(r"^(?!.*keras)")),
-    Row(_words(OTHER), RATE, ("", "lr"), "optimizer", whole=True, path=re.compile(r"^(?!.*keras)")),
-    Row(_words(ADAM), RATE | FOR_ADAM, ("learning_rate",), "optimizer", whole=True, path=re.compile("keras")),
-    Row(_words(OTHER), RATE, ("learning_rate",), "optimizer", whole=True, path=re.compile("keras")),
-    Row(_words("adam adamw lamb"), RATE | FOR_ADAM, ("learning_rate",), "optimizer", whole=True, path=re.compile("optax")),
-    Row(_words("sgd lion adafactor rmsprop"), RATE, ("learning_rate",), "optimizer", whole=True, path=re.compile("optax")),
-    Row(_words("clip_by_global_norm"), {"max_norm": "grad_clip"}, ("max_norm",), path=re.compile("optax")),
+    Row(_words(ADAM), RATE | FOR_ADAM, ("", "lr"), "optimizer", whole=True, path=ELSE),
+    Row(_words(OTHER), RATE, ("", "lr"), "optimizer", whole=True, path=ELSE),
+    Row(_words(ADAM), RATE | FOR_ADAM, ("learning_rate",), "optimizer", whole=True, path=KERAS),
+    Row(_words(OTHER), RATE, ("learning_rate",), "optimizer", whole=True, path=KERAS),
+    Row(_words("adam adamw lamb"), RATE | FOR_ADAM, ("learning_rate",), "optimizer", whole=True, path=OPTAX),
+    Row(_words("sgd lion adafactor rmsprop"), RATE, ("learning_rate",), "optimizer", whole=True, path=OPTAX),
+    Row(_words("clip_by_global_norm"), {"max_norm": "grad_clip"}, ("max_norm",), path=OPTAX),
     Row(_words("clip_grad_norm_ clip_grad_norm"), {"max_norm": "grad_clip"}, ("", "max_norm")),
     Row(bounded(r"get_\w{1,40}_schedule(?:_with_warmup)?"), WARMED, ("", "num_warmup_steps", "num_training_steps")),
     Row(_words("get_scheduler"), WARMED, ("name", "", "num_warmup_steps", "num_training_steps")),
@@ -107,7 +114,7 @@ ROWS = (
         _means(micro_batch_size="batch_size", num_workers="num_workers", pin_memory="pin_memory"),
         ("", "batch_size"),
     ),
-    Row(_words("LLM AsyncEngineArgs EngineArgs Engine"), ENGINE, ("model",), whole=True, path=re.compile(r"vllm|sglang|sgl\b|lmdeploy|^LLM$")),
+    Row(_words("LLM AsyncEngineArgs EngineArgs Engine"), ENGINE, ("model",), whole=True, path=ENGINES),
     Row(_words("PytorchEngineConfig TurbomindEngineConfig"), ENGINE),
     Row(_words("SamplingParams"), SAMPLING, whole=True),
     Row(
@@ -131,12 +138,12 @@ ROWS = (
         _words("seed_everything set_seed set_random_seed manual_seed manual_seed_all enable_full_determinism"),
         _means(seed="seed"), ("seed",), path=bounded(r"^(?!.{0,200}(?:generator|\brng|\bgen)\.)"),
     ),
-    Row(_words("seed"), _means(seed="seed"), ("seed",), path=re.compile(r"^(?:random|np\.random|numpy\.random)\.seed$")),
+    Row(_words("seed"), _means(seed="seed"), ("seed",), path=DRAWN),
     Row(
         _words("init_process_group InitProcessGroupKwargs DDPStrategy FSDPStrategy"),
         _means(nccl_timeout="timeout", world_size="world_size"),
     ),
-    Row(_words("gradient_checkpointing_enable enable_gradient_checkpointing"), {}, tells=(("activation_checkpointing", "True"),)),
+    Row(KEPT, {}, tells=(("activation_checkpointing", "True"),)),
     Row(_words("autocast"), {"dtype": "precision"}, ("", "dtype")),
     Row(
         _words("Accelerator"),
@@ -145,7 +152,7 @@ ROWS = (
 )  # fmt: skip
 OTHERS = bounded(
     r"(?i)(^|_)(ref(erence)?|teacher|judges?|reward|rm|critics?|values?|vf|drafts?|old|baseline|evals?|val(id)?|validation"
-    r"|tests?|dev|disc(riminator)?|d|alpha|probe|ema|frozen|assistant|emb(ed(der|ding)s?)?)(_|\d*$)"
+    r"|tests?|dev|disc(riminator)?|alpha|probe|ema|frozen|assistant|emb(ed(der|ding)s?)?)(_|\d*$)|(^d_|_d$)"
 )
 """Names of what is not the model in training, its optimizer or its data."""
 LATER = bounded(r"(?i)(^|[_/\[:])(test|val(id(ation)?)?|dev|eval)($|[_/\[\]:])")

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..values import PRECISIONS
+from ...values import PRECISIONS
 
 Plain = str | float | bool
 DEEPEST = 12
