@@ -39,6 +39,8 @@ class Reading:
     shadowed: list[Setting] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     """Names of config files that this one points to."""
+    programs: list[tuple[str, ...]] = field(default_factory=list)
+    """Of each command of the launch the programs it names: `python train.py config/small.py`."""
     hints: list[str] = field(default_factory=list)
     """Program and file names that may tell the stage."""
     broken: list[Setting] = field(default_factory=list)
@@ -49,6 +51,8 @@ class Reading:
 def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...]) -> None:
     """Sort items into canonical values and others; of two keys the better ranked, of two equal ones the last."""
     ranks: dict[str, int] = {}
+    items = list(items)
+    acting = any(ENVIRONMENTS.search(i.key) for i in items)
     for item in items:
         if item.text is not None and UNKNOWN in item.text:
             item = _without_value(item)
@@ -57,6 +61,11 @@ def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[s
         key = normal(item.key)
         _note_file(reading, item)
         variable, rank, framework = _lookup(key, names if item.style != "env" else ("env",))
+        if item.means:
+            variable, rank, framework = item.means, 0, names[0]
+        variable = _of_engine(variable, key)
+        if acting and variable == "max_steps" and OF_ROLLOUT.search(key):
+            variable = ""
         variable, text = measured(variable, item.text)
         value = convert(variable, text, key, item.style == "switch") if variable else UNSET
         if not variable or value is UNSET:
@@ -101,6 +110,22 @@ def _in_section(key: str) -> tuple[str, int] | None:
     if not sections or not PLAIN_SECTIONS.issuperset(sections):
         return None
     return table("generic").get(f"{sections[-1]}.{last}") or table("generic").get(last)
+
+
+def _of_engine(variable: str, key: str) -> str:
+    """`engine.tp` is the size of the inference engine, not that of the trainer."""
+    return OF_ENGINE.get(variable, variable) if ENGINE_SECTION.search(key) else variable
+
+
+ENVIRONMENTS = re.compile(r"(?i)(^|[._-])(n|num)_(envs|environments|steps_per_env|minibatches)$|(^|[._-])gae_lambda$")
+"""Keys of a training that acts in environments: there `num_steps` is how far each goes before an update."""
+OF_ROLLOUT = re.compile(r"(^|\.)(num_steps|n_steps|steps|nsteps)$")
+OF_ENGINE = {
+    "tensor_parallel": "engine_tensor_parallel",
+    "pipeline_parallel": "engine_pipeline_parallel",
+    "data_parallel": "engine_data_parallel",
+}
+ENGINE_SECTION = re.compile(r"(^|\.)(engine|rollout|vllm|sglang|serve|serving|llm|inference)\.(\w+\.)*\w+$")
 
 
 def _other(reading: Reading, item: Item, source: Source, framework: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..findings import Check
 from ..run import Artifact, Run, natural
 from ..settings import Setting, Settings
+from . import programs
 from .collect import Reading
 from .frameworks import named
 from .read import NOT_READ, read_file
@@ -27,6 +28,7 @@ PRECEDENCE = (
     "launcher",
     "engine",
     "request",
+    "program",
     "generic",
     "trainer",
     "script",
@@ -60,6 +62,8 @@ def read_settings(
         except Refused as error:
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
+    readings = programs.chosen(readings, run)
+    programs.launch(readings)
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
@@ -109,6 +113,7 @@ def _chosen(run: Run, attempt: str) -> list[Artifact]:
     Where everything that was logged lies in one folder, its files and those above it are one run's.
     """
     found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
+    found += programs.candidates(run.of("code"))
     base = [a for a in found if not a.attempt]
     logged = {a.attempt for a in run.of("log", "metrics")}
     if not attempt and len(logged) == 1:
@@ -149,6 +154,7 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
     conflicts += _refused_by_trainer(chosen, values)
     leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
     hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
+    hints += [h for r in chosen if r.role == "program" for h in r.hints]
     _resolve(values, others, leader.framework, hints)
     settings = Settings(
         values,
@@ -179,6 +185,8 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
             group.sort(key=lambda r: r.name.count("/"))
         ranked = sorted(named or group, key=lambda r: (-_interest(r), r.name.count("/"), r.name))
         kept = ranked if named and role != "script" else ranked[:1]
+        if role == "program":
+            kept = programs.together(group, ranked[0], [c for r in readings for c in r.programs])
         chosen += kept
         pointed |= {f for r in kept for f in r.files}
         rest = [r for r in group if r not in kept]
@@ -247,6 +255,7 @@ JUDGED = (
 def _resolve(values: dict[str, Setting], others: dict[str, Setting], framework: str, hints: list[str]) -> None:
     """Variables that several keys decide together: precision, stage, beta, KL."""
     _resolve_precision(values)
+    _leave_tokens(values)
     _resolve_stage(values, others, hints)
     stage = values["stage"].value if "stage" in values else ""
     if "beta" in values:
@@ -289,6 +298,17 @@ def _resolve_precision(values: dict[str, Setting]) -> None:
         values["precision"] = replace(dtype, variable="precision")
 
 
+MOST_SEQUENCES = 2**15
+"""More sequences in a step than any text model is trained on, where their length divides the number (own judgement)."""
+
+
+def _leave_tokens(values: dict[str, Setting]) -> None:
+    """A batch of half a million that is a multiple of the sequence's length counts tokens under a name of sequences."""
+    batch, length = values.get("global_batch_size"), values.get("sequence_length")
+    if batch and length and length.value >= 64 and batch.value >= MOST_SEQUENCES and batch.value % length.value == 0:
+        del values["global_batch_size"]
+
+
 ALGORITHM = frozenset(("algo", "algorithm", "algo_name", "rl_algo", "算法"))
 """Keys whose value names the kind of training."""
 
@@ -299,7 +319,7 @@ def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints
         return
     word = ""
     near = next(iter(values.values()), None)
-    if "num_generations" in values or any("reward_funcs" in k for k in others):
+    if _grouped(values) or any("reward_funcs" in k for k in others):
         word = "ppo" if any("critic_pretrain" in k for k in others) else "grpo"
         near = values.get("num_generations", near)
     else:
@@ -310,6 +330,12 @@ def _resolve_stage(values: dict[str, Setting], others: dict[str, Setting], hints
             word = "dpo"
     if word and near:
         values["stage"] = Setting("stage", STAGES.get(word, word), word, near.key, near.file, near.line, -1)
+
+
+def _grouped(values: dict[str, Setting]) -> bool:
+    """Several answers are drawn for a prompt; a single one says so only under a name of a trainer's own."""
+    several = values.get("num_generations")
+    return several is not None and (several.value > 1 or several.framework != "generic")
 
 
 def settings_of(reading: Reading) -> Settings:

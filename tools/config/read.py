@@ -9,11 +9,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from ..patterns import bounded
 from ..settings import Setting
 from . import telling
 from .collect import Reading, as_setting, take
 from .frameworks import named
 from .keys import normal
+from .programs import imported
 from .syntax import commands, jsonfile, pairs, structure, yamlfile
 from .syntax.shell import Script
 from .syntax.shell import run as run_script
@@ -46,6 +48,7 @@ SYNTAX = {
     ".cfg": "pairs",
 }
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
+PROGRAM = bounded(r"[^\s,=]{1,200}\.(?:py|ipynb)(?=\s|$)")
 NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
@@ -120,7 +123,10 @@ def read_source(source: Source, syntax: str) -> Reading:
 
 def _taken(source: Source, items: list[Item], framework: str, program: bool) -> Reading:
     """The settings as one framework spells them."""
-    reading = Reading(source.name, "generic" if program else named(framework).role, framework)
+    role = ("program" if framework == "generic" else "generic") if program else named(framework).role
+    reading = Reading(source.name, role, framework)
+    if program:
+        reading.files |= imported(source.text)
     reading.hints += [source.name, *(i.key.split(".")[0] for i in items if i.key.split(".")[0] in STAGES)]
     take(reading, [i for i in items if i.style != "env"], source, (framework,))
     take(reading, [i for i in items if i.style == "env"], source, ("env",))
@@ -190,6 +196,8 @@ def _script(script: Script, source: Source) -> Reading:
         part = Reading(source.name, "script", framework, hints=[command.program])
         take(part, command.items, source, names)
         part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
+        given = [i.text for i in command.items if i.text and PROGRAM.fullmatch(i.text)]
+        reading.programs.append((*PROGRAM.findall(command.program), *given))
         _program_model(part, command, source)
         _one_machine(part, command)
         parts.append(part)

@@ -1235,7 +1235,7 @@ batch_size = 12
 block_size = 1024
 gradient_accumulation_steps = 5 * 8
 dtype = 'bfloat16'
-""", {'learning_rate': 0.0006, 'max_steps': 600000, 'weight_decay': 0.1, 'adam_beta2': 0.95, 'grad_clip': 1.0, 'warmup_steps': 2000, 'micro_batch_size': 12, 'sequence_length': 1024, 'precision': 'bf16'}),
+""", {'learning_rate': 0.0006, 'max_steps': 600000, 'weight_decay': 0.1, 'adam_beta2': 0.95, 'grad_clip': 1.0, 'warmup_steps': 2000, 'micro_batch_size': 12, 'grad_accumulation': 40, 'sequence_length': 1024, 'precision': 'bf16'}),
 ("megatron_args.yaml", "megatron", """tensor_model_parallel_size: 2
 micro_batch_size: 1
 global_batch_size: 128

@@ -449,6 +449,6 @@ def test_an_interval_without_end_is_not_set(written, said):
 def test_classes_of_settings_in_one_file_are_held_apart():
     tests = "class EvalArgs:\n    max_iters: int = 100\n"
     assert values(f"class TrainArgs:\n    lr_warmup_steps: int = 100\n{tests}", "args.py") == {"warmup_steps": 100}
-    text = "class ActorConfig:\n    learning_rate: float = {}\n    seed: int = 7\nclass CriticConfig:\n    learning_rate: float = 1e-5\n"
+    text = "class FirstConfig:\n    learning_rate: float = {}\n    seed: int = 7\nclass SecondConfig:\n    learning_rate: float = 1e-5\n"
     assert values(text.format("3e-6"), "train.py") == {"seed": 7}
     assert values(text.format("1e-5"), "train.py") == {"seed": 7, "learning_rate": 1e-5}

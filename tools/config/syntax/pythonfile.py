@@ -1,45 +1,57 @@
 """Settings written as constants in a Python program, found in its syntax tree; nothing is imported or run.
 
-Module-level constants, keyword arguments of trainer and optimizer configurations, class attributes, argparse
-defaults, `config.section.key = 1`, `os.environ` entries, and `pad_token = eos_token`. A configuration inside another
-keeps its keyword as a section: `Config(training=TrainingConfig(steps=10))` is `training.steps`. What a program
-computes is not visible here, nor is a value that several functions, or several classes of settings, set differently.
+Module-level constants, literal configurations, keyword arguments of trainer configurations, classes of settings,
+defaults of options (`program.options`), `config.section.key = 1`, `os.environ` entries, `pad_token = eos_token`, and
+arguments of calls that say by themselves what they are (`program.calls`). A configuration inside another keeps its
+keyword as a section: `Config(training=TrainingConfig(steps=10))` is `training.steps`. What a program computes from its
+data is not visible here, nor is a value that several functions, classes of settings, literals or calls of one kind set
+differently.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
 
-from ..values import PRECISIONS
-from .pytree import walk
-from .source import DEFAULT, MAX_ITEMS, Item, Refused, Source
-
-CONFIGURATION = re.compile(
-    r"(Arguments|Args|Config|ConfigContainer|[a-z]_recipe|Trainer)$"
-    r"|^(AdamW?|SGD|Lion|Adafactor|dict|LLM|SamplingParams)$"
+from .program import options as pyoptions
+from .program.calls import LATER, OTHERS, SCHEDULES, Row, rows_of
+from .program.names import (
+    CLASSES,
+    CONFIGURATION,
+    COUNTED_UP,
+    ENTRY,
+    HOLDER,
+    LITERALS,
+    OF_TESTS,
+    SIZE,
+    WHOLE,
+    section_of,
 )
-OF_TESTS = re.compile(r"Eval|Validation")
-"""Classes of settings that are none of the training itself: `EvalArgs.max_iters` is no length of the run."""
-Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-HOLDER = re.compile(r"(^|_)(recipe|cfg|config|conf|args|arguments|hparams|hyperparameters|params|settings|kwargs)$")
-"""Names of variables that hold a whole configuration: their own name is no section."""
-WHOLE = ("args", "config", "training_args", "train_args")
-"""Keywords that pass a whole configuration and are no section of it."""
-KEYWORDS = {
-    "LoraConfig": {"r": "lora_r", "lora_alpha": "lora_alpha"},
-    "get_peft_model": {
-        "r": "lora_r",
-        "lora_alpha": "lora_alpha",
-        "use_gradient_checkpointing": "gradient_checkpointing",
-    },
-    "from_pretrained": {"max_seq_length": "max_seq_length"},
-}
-"""Calls of which only these keywords count, under a name that says enough."""
+from .program.statements import as_float, assigned, is_main, named, straight
+from .program.values import Names, attributes, called, constant, defaulted, keyword
+from .pytree import walk
+from .source import CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
+
+TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
+"""Nodes that may set something."""
+LARGEST_NORM = 1e5
+"""A larger limit of the gradient norm only measures it."""
+
+
+class Found(NamedTuple):
+    """One value, and who sets it: two of one kind that disagree leave it open."""
+
+    item: Item
+    kind: str = ""
+    """function, class, literal, or the variable that a call decides; empty for what stands alone."""
+    owner: str = ""
+    row: Row | None = None
+    hidden: bool = False
+    """A call of the row decides this variable by what is not visible."""
 
 
 def read(source: Source) -> list[Item]:
@@ -52,140 +64,319 @@ def read(source: Source) -> list[Item]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source.text)
-        return _items(tree, source)
+        found: list[Found] = []
+        for one in _Reader(source).module(tree):
+            found.append(one)
+            if len(found) > MAX_ITEMS:
+                raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
+        return _agreed(found)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Refused(f"{source.name}: not Python that can be read: {type(error).__name__}") from None
 
 
-def _items(tree: ast.Module, source: Source) -> list[Item]:
-    found: list[tuple[Block | None, Item]] = []
-    for pair in _Reader(source).module(tree):
-        found.append(pair)
-        if len(found) > MAX_ITEMS:
-            raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
-    told: dict[tuple[str, type[ast.AST]], dict[str, str | None]] = defaultdict(dict)
-    for block, item in found:
-        if block is not None:
-            told[item.key, type(block)][block.name] = item.text
+def _agreed(found: list[Found]) -> list[Item]:
+    """The values that nothing of the same kind contradicts."""
+    told: dict[tuple[str, str], dict[str, str | None]] = {}
+    for one in found:
+        if one.kind and not one.hidden:
+            told.setdefault((one.item.means or one.item.key, one.kind), {})[one.owner] = one.item.text
     apart = {pair for pair, said in told.items() if len(set(said.values())) > 1}
-    models = {name for key, kind in apart if kind is ast.ClassDef and SIZE.fullmatch(key) for name in told[key, kind]}
+    hidden = {(one.item.means, _family(one.row)) for one in found if one.hidden}
+    models = {
+        name
+        for key, kind in apart
+        if kind == "class" and SIZE.fullmatch(key.rpartition(".")[2])
+        for name in told[key, kind]
+    }
     return [
-        item for block, item in found
-        if block is None or ((item.key, type(block)) not in apart and block.name not in models)
+        one.item for one in found
+        if not one.hidden and (one.item.means or one.item.key, one.kind) not in apart
+        and not (one.row and (one.item.means, _family(one.row)) in hidden)
+        and not (one.kind == "class" and one.owner in models)
     ]  # fmt: skip
 
 
-SIZE = re.compile(
-    r"hidden_size|intermediate_size|d_model|n_embd|embed_dim|(num_(hidden_)?|n_)layers?|depth|num_attention_heads"
-)
-"""Sizes of a model: classes that give one differently are two models, and nothing of one holds for the other."""
-TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
-"""Nodes that may set something."""
+def _family(row: Row | None) -> str | int:
+    """What calls are of one kind: all optimizers, else those of one row."""
+    return row.itself or id(row) if row else 0
 
 
 class _Reader:
     def __init__(self, source: Source):
         self.source = source
-        self.constants: dict[str, ast.expr] = {}
-        self.seen: set[ast.Call] = set()
+        self.names = Names()
+        self.seen: set[ast.AST] = set()
+        self.targets: dict[ast.AST, str] = {}
+        self.imports: dict[str, str] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        self.options: dict[str, ast.expr] = {}
 
-    def module(self, tree: ast.Module) -> Iterator[tuple[Block | None, Item]]:
-        """Every item with the top-level function or the class of settings that sets it, if one does."""
-        for node in tree.body:
-            yield from ((None, item) for item in self.assignment(node))
+    def module(self, tree: ast.Module) -> Iterator[Found]:
+        self.tree = tree
+        body = list(straight(tree.body))
+        self._know(body)
+        for node in body:
+            yield from self.assignment(node)
         for top in tree.body:
-            settings = isinstance(top, ast.ClassDef) and CONFIGURATION.search(top.name)
-            block = top if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)) or settings else None
-            yield from ((block, item) for node in walk(top) if type(node) in TELLING for item in self.node(node))  # type: ignore[misc]
+            entry = isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef))
+            kind, owner = ("function", top.name) if entry else ("", "")
+            if entry:
+                yield from self.entry(top)
+            if isinstance(top, ast.ClassDef) and top.name in self.classes:
+                kind, owner = "class", top.name
+            for node in walk(top):
+                if type(node) in TELLING:
+                    for one in self.node(node):
+                        yield one if one.kind else one._replace(kind=kind, owner=owner)
 
-    def node(self, node: ast.AST) -> Iterator[Item]:
-        if isinstance(node, ast.ClassDef) and CONFIGURATION.search(node.name):
-            section = "eval." if OF_TESTS.match(node.name) else ""
-            for inner in node.body:
-                for item in self.assignment(inner):
-                    yield replace(item, key=section + item.key)
+    def _know(self, body: list[ast.stmt]) -> None:
+        """What the module's names stand for, before any is used."""
+        for node in body:
+            if isinstance(node, ast.ClassDef) and CLASSES.search(node.name):
+                self.classes[node.name] = node
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+                self.imports |= {a.asname or a.name.partition(".")[0]: base + a.name for a in node.names}
+        for node in body:
+            for name, value in assigned(node):
+                if self.plain(value) is not None:
+                    self.names.known[name] = value
+                elif isinstance(value, ast.Call) and called(value) in self.classes:
+                    self.names.held[name] = {
+                        n: defaulted(v) for inner in self.classes[called(value)].body for n, v in assigned(inner)
+                    } | {k.arg: k.value for k in value.keywords if k.arg}
+                elif (pairs := self.literal(value)) is not None:
+                    self.names.held[name] = dict(pairs)
+                else:
+                    self.names.known.pop(name, None)
+
+        for node in walk(self.tree):
+            if isinstance(node, ast.Call) and (declared := pyoptions.options(node, called(node))):
+                self.options |= {key.replace("-", "_"): value for key, value, how in declared if how == DEFAULT}
+            elif isinstance(node, ast.ClassDef) and node.name in self.classes:
+                own = {name: defaulted(value) for inner in node.body for name, value in assigned(inner)}
+                self.options = own | self.options
+
+    def option(self, node: ast.expr) -> str:
+        """The option of the program that `args.rate` stands for; empty for anything else."""
+        path = attributes(node)
+        return path[1] if len(path) == 2 and HOLDER.search(path[0]) and path[1] in self.options else ""
+
+    def plain(self, node: ast.expr) -> str | float | bool | None:
+        return constant(node, self.names)
+
+    # Statements -----------------------------------------------------------------------------------------
+
+    def entry(self, top: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Found]:
+        """The defaults of a program's entry and the constants at its beginning."""
+        if not (ENTRY.fullmatch(top.name) or pyoptions.is_command(top, self.tree)):
+            return
+        for key, value in pyoptions.parameters(top):
+            yield from self.value(key, value, DEFAULT)
+        if ENTRY.fullmatch(top.name):
+            for node in top.body:
+                for one in self.assignment(node):
+                    yield one._replace(kind="function", owner=top.name)
+
+    def node(self, node: ast.AST) -> Iterator[Found]:
+        if isinstance(node, ast.ClassDef) and CLASSES.search(node.name):
+            section = "eval." if OF_TESTS.match(node.name) else section_of(node.name, whole=False)
+            yield from self.fields(node, section)
         elif isinstance(node, ast.Call):
             yield from self.call(node, "")
         elif isinstance(node, ast.Assign):
             yield from self.program_setting(node)
 
-    def assignment(self, node: ast.stmt) -> Iterator[Item]:
-        """`name = constant`, with or without a type, `name = {"key": constant}` and `section = dict(key=constant)`."""
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target, value = node.targets[0], node.value
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            target, value = node.target, node.value
-        else:
-            return
-        if not isinstance(target, ast.Name):
-            return
-        if isinstance(value, ast.Dict):
-            for key, one in zip(value.keys, value.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    yield from self.value(key.value, one)
-        elif isinstance(value, ast.Call) and called(value) == "dict" and not HOLDER.search(target.id):
-            yield from self.call(value, target.id + ".")
-        elif constant(value) is not None:
-            self.constants[target.id] = value
-            yield from self.value(target.id, value)
+    def fields(self, node: ast.ClassDef, section: str) -> Iterator[Found]:
+        for inner in node.body:
+            if isinstance(inner, ast.ClassDef):
+                self.seen.add(inner)
+                yield from self.fields(inner, f"{section}{inner.name}.")
+                continue
+            for name, value in assigned(inner):
+                yield from self.argument(name, defaulted(value), section, DEFAULT)
 
-    def call(self, node: ast.Call, section: str) -> Iterator[Item]:
-        name = called(node)
-        if node in self.seen:
-            return
-        self.seen.add(node)
-        if name == "add_argument" and node.args and isinstance(flag := constant(node.args[0]), str):
-            for keyword in node.keywords:
-                if keyword.arg == "default":
-                    yield from self.value(flag.lstrip("-"), keyword.value, DEFAULT)
-        elif name in KEYWORDS:
-            for keyword in node.keywords:
-                if plain := KEYWORDS[name].get(keyword.arg or ""):
-                    key = section + (keyword.arg or "") if section else plain
-                    yield from self.value(key, keyword.value)
-        elif CONFIGURATION.search(name):
-            for keyword in node.keywords:
-                if keyword.arg:
-                    yield from self.keyword(keyword.arg, keyword.value, section)
+    def assignment(self, node: ast.stmt) -> Iterator[Found]:
+        """`name = constant`, `a, b = 1, 2`, `name = {"key": constant}` and `section = dict(key=constant)`."""
+        for name, value in assigned(node):
+            if isinstance(value, (ast.Dict, ast.Call)) and (pairs := self.literal(value)) is not None:
+                own = isinstance(value, ast.Call) and called(value) == "dict" and not HOLDER.search(name)
+                section = f"{name}." if own else section_of(name)
+                self.seen.add(value)
+                for key, one in pairs:
+                    for found in self.argument(key, one, section, "python"):
+                        yield found if section else found._replace(kind="literal", owner=name)
+            elif self.plain(value) is not None and name not in self.counters:
+                yield from self.value(name, value)
 
-    def keyword(self, key: str, value: ast.expr, section: str) -> Iterator[Item]:
-        """One argument of a configuration: a value, or a configuration that is a section of this one."""
-        if isinstance(value, ast.Call):
-            own = called(value) in KEYWORDS or key in WHOLE
-            yield from self.call(value, section if own else f"{section}{key}.")
-        else:
-            yield from self.value(section + key, value)
-
-    def program_setting(self, node: ast.Assign) -> Iterator[Item]:
+    def program_setting(self, node: ast.Assign) -> Iterator[Found]:
         """`os.environ["X"] = "1"`, `config.section.key = 1` and `tokenizer.pad_token = tokenizer.eos_token`."""
         target, value = node.targets[0], node.value
+        if isinstance(value, ast.Call):
+            self.targets[value] = ".".join(attributes(target)) or getattr(target, "id", "")
+        path = attributes(target)
         if (
-            isinstance(target, ast.Subscript)
-            and isinstance(target.value, ast.Attribute)
-            and target.value.attr == "environ"
-            and isinstance(key := constant(target.slice), str)
-        ):
-            yield from self.value(key, value, "env")
-        elif (
             isinstance(target, ast.Attribute)
             and target.attr in ("pad_token", "pad_token_id")
             and isinstance(value, ast.Attribute)
             and value.attr.startswith("eos_token")
         ):
             start, end = self.span(value)
-            yield Item("pad_token", "<eos>", "python", start, end)
-            yield Item("eos_token", "<eos>", "python", start, end)
-        elif isinstance(target, ast.Attribute) and (path := attributes(target)) and HOLDER.search(path[0]):
-            yield from self.value(".".join(path[1:]), value)
+            yield Found(Item("pad_token", "<eos>", "python", start, end))
+            yield Found(Item("eos_token", "<eos>", "python", start, end))
+        elif isinstance(target, ast.Subscript) and (path := self.keys(target)):
+            if path[:2] in (["os", "environ"], ["environ"]) or path[0] == "environ":
+                yield from self.value(path[-1], value, "env")
+            elif HOLDER.search(path[0]):
+                yield from self.argument(path[-1], value, "".join(f"{p}." for p in path[1:-1]), "python")
+        elif isinstance(target, ast.Attribute) and path and HOLDER.search(path[0]):
+            yield from self.argument(path[-1], value, "".join(f"{p}." for p in path[1:-1]), "python")
 
-    def value(self, key: str, node: ast.expr, style: str = "python") -> Iterator[Item]:
-        if isinstance(node, ast.Name) and node.id in self.constants:
-            node = self.constants[node.id]
-        plain = constant(node)
+    def keys(self, node: ast.expr) -> list[str]:
+        """`cfg["optim"]["lr"]` as its names; empty where one of them is not visible."""
+        names: list[str] = []
+        while isinstance(node, ast.Subscript):
+            if not isinstance(node.slice, ast.Constant) or not isinstance(node.slice.value, str):
+                return []
+            names.append(node.slice.value)
+            node = node.value
+        return [*base, *reversed(names)] if (base := attributes(node) or named(node)) else []
+
+    # Calls ----------------------------------------------------------------------------------------------
+
+    def call(self, node: ast.Call, section: str, style: str = CALL) -> Iterator[Found]:
+        if node in self.seen:
+            return
+        self.seen.add(node)
+        self.targets |= {k.value: k.arg for k in node.keywords if k.arg and isinstance(k.value, ast.Call)}
+        name = called(node)
+        if (options := pyoptions.options(node, name)) is not None:
+            for key, value, how in options:
+                yield from self.value(key, value, how)
+            return
+        rows = rows_of(node, self.imports)
+        known = {word for row in rows for word in row.means}
+        for row in rows:
+            yield from self.library(node, row)
+        if (CONFIGURATION.search(name) and not rows) or name in self.classes or any(row.whole for row in rows):
+            own = section or (section_of(name, whole=False) if name in self.classes else "")
+            for one in node.keywords:
+                if one.arg and one.arg not in known:
+                    yield from self.argument(one.arg, one.value, own, style)
+        elif name == "init" and (config := keyword(node, "config")) and (pairs := self.literal(config)) is not None:
+            self.seen.add(config)
+            for key, value in pairs:
+                yield from self.argument(key, value, "", "python")
+
+    def argument(self, key: str, value: ast.expr, section: str, style: str) -> Iterator[Found]:
+        """One argument of a configuration: a value, or a configuration that is a section of this one."""
+        if isinstance(value, (ast.Dict, ast.Call)) and (pairs := self.literal(value)) is not None:
+            self.seen.add(value)
+            for inner, one in pairs:
+                yield from self.argument(inner, one, section if key in WHOLE else f"{section}{key}.", style)
+        elif isinstance(value, ast.Call) and (self.plain(value) is None or called(value) in self.classes):
+            self.targets[value] = key
+            yield from self.call(value, section if key in WHOLE else f"{section}{key}.", style)
+        else:
+            yield from self.value(section + key, value, style)
+
+    def library(self, node: ast.Call, row: Row) -> Iterator[Found]:
+        """What the arguments of a library's call decide, whatever the program calls its own variables."""
+        given = {place: arg for place, arg in zip(row.places, node.args, strict=False) if place}
+        if node.args and row.name.fullmatch("clip_grad_norm_") and self.plain(node.args[0]) is not None:
+            given["max_norm"] = node.args[0]  # FSDP's own: no parameters before it
+        given |= {k.arg: k.value for k in node.keywords if k.arg}
+        if self.of_another(node, given):
+            return
+        if given.get("path") is not None and "data_files" in given:
+            given["path"] = given["data_files"]
+        owner = f"{node.lineno}:{node.col_offset}"
+        end = self.span(node.func)[1]
+        name = called(node)
+        itself = [(row.itself, name)] if row.itself else []
+        if "lr_schedule" in row.means.values() and name in SCHEDULES:
+            itself.append(("lr_schedule", SCHEDULES[name]))
+        for variable, text in (*itself, *(row.tells if node not in self.conditional else ())):
+            start = end - len(name) if text == name else end
+            yield Found(Item(name, text, CALL, start, end, means=variable), variable, owner, row)
+        for word, value in given.items():
+            if variable := row.means.get(word):
+                yield from self.decided(word, variable, value, owner, row)
+
+    def decided(self, word: str, variable: str, value: ast.expr, owner: str, row: Row) -> Iterator[Found]:
+        if option := self.option(value):
+            found = next(self.value(option, self.options[option], DEFAULT), None)
+        else:
+            found = next(self.value(word, value, CALL), None)
+        if found is None:
+            yield Found(Item(word, None, CALL, 0, 0, means=variable), variable, owner, row, hidden=True)
+            return
+        text = found.item.text
+        if variable == "grad_clip" and not 0 <= (as_float(text) or 0) <= LARGEST_NORM:
+            return
+        if variable == "seed" and row.name.fullmatch("seed_everything") and value in self.conditional:
+            return
+        yield Found(replace(found.item, means=variable), variable, owner, row)
+
+    def of_another(self, node: ast.Call, given: dict[str, ast.expr]) -> bool:
+        """Whether a call is about another model, another optimizer or held-out data."""
+        split = given.get("split")
+        if split is not None and LATER.search(str(self.plain(split) or "")):
+            return True
+        near = [self.targets.get(node, "").rpartition(".")[2]]
+        if node.args:
+            first = node.args[0].func if isinstance(node.args[0], ast.Call) else node.args[0]
+            near += attributes(first) or named(first)
+        return any(OTHERS.search(word) for word in near)
+
+    # Values ---------------------------------------------------------------------------------------------
+
+    def literal(self, node: ast.expr) -> list[tuple[str, ast.expr]] | None:
+        """The pairs of `{"key": value}`, `dict(key=value)`, `SimpleNamespace(key=value)`, `OmegaConf.create({...})`."""
+        if isinstance(node, ast.Dict):
+            return [
+                (k.value, v)
+                for k, v in zip(node.keys, node.values, strict=True)
+                if isinstance(k, ast.Constant) and isinstance(k.value, str)
+            ]
+        if not isinstance(node, ast.Call) or not LITERALS.fullmatch(called(node)):
+            return None
+        inner = (
+            (self.literal(node.args[0]) or []) if node.args and isinstance(node.args[0], (ast.Dict, ast.Call)) else []
+        )
+        return [*inner, *((k.arg, k.value) for k in node.keywords if k.arg)]
+
+    def value(self, key: str, node: ast.expr, style: str = "python") -> Iterator[Found]:
+        for _ in range(8):
+            if (meant := self.names.get(node)) is None:
+                break
+            node = meant
+        if isinstance(node, ast.Call) and len(node.args) == 2 and called(node) in ("get", "getenv"):
+            node = node.args[1] if self.plain(node) is not None else node
+        plain = self.plain(node)
         if plain is not None or (isinstance(node, ast.Constant) and node.value is None):
             start, end = self.span(node)
+            if isinstance(node, ast.Call) and called(node) == "timedelta":
+                end = start  # a number in its place would have no unit
             text = None if plain is None else str(plain)
-            yield Item(key, text, style, start, end, quoted=isinstance(plain, str))
+            yield Found(Item(key, text, style, start, end, quoted=isinstance(plain, str)))
+
+    @cached_property
+    def conditional(self) -> set[ast.AST]:
+        """What stands in a branch that may not be taken."""
+        guarded = (n for n in walk(self.tree) if isinstance(n, ast.If) and not is_main(n))
+        return {inner for n in guarded for part in (*n.body, *n.orelse) for inner in walk(part)}
+
+    @cached_property
+    def counters(self) -> set[str]:
+        """Names that count up or run through a loop."""
+        out: set[str] = set()
+        for node in walk(self.tree):
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, COUNTED_UP):
+                out.update(named(node.target))
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                out.update(n.id for n in walk(node.target) if isinstance(n, ast.Name))
+        return out
 
     def span(self, node: ast.expr) -> tuple[int, int]:
         """Offsets; the tree counts columns in UTF-8 bytes."""
@@ -196,32 +387,3 @@ class _Reader:
         start = self.source.starts[min(line, len(self.source.starts)) - 1]
         encoded = self.source.text[start : start + column].encode("utf-8", "replace")[:column]
         return start + len(encoded.decode("utf-8", "ignore"))
-
-
-def called(node: ast.Call) -> str:
-    """The last part of what is called: `Config` in `Trainer.Config(...)`."""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def attributes(node: ast.expr) -> list[str]:
-    """`a.b.c` as its names; empty where it does not start with a plain name."""
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
-
-
-def constant(node: ast.expr) -> str | float | bool | None:
-    """The value of a literal number, string, yes/no, number format (`torch.bfloat16`) or pair of fractions (betas)."""
-    if isinstance(node, ast.Attribute) and (path := ".".join(attributes(node))) in PRECISIONS:
-        return path
-    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool)):
-        return node.value
-    if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == 2:
-        pair = [constant(one) for one in node.elts]
-        return f"({pair[0]}, {pair[1]})" if all(isinstance(one, float) for one in pair) else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = constant(node.operand)
-        return -inner if isinstance(inner, (int, float)) else None
-    return None

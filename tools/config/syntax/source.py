@@ -29,6 +29,8 @@ class Refused(TriageError):
 
 DEFAULT = "default"
 """Style of what a program's option is where nobody sets it."""
+CALL = "call"
+"""Style of an argument that a program gives a library: it holds whatever a configuration file says of the rest."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Item:
     text: str | None
     """The scalar without quotes; None for null and for a key without a value."""
     style: str
-    """yaml, json, toml, python, default, flag, switch, override, env."""
+    """yaml, json, toml, python, call, default, flag, switch, override, env."""
     start: int
     """Offset of the value in the file; of the key where there is no value."""
     end: int
@@ -48,6 +50,8 @@ class Item:
     quoted: bool = False
     group: int = 0
     """Number of the command in a script; 0 for a file."""
+    means: str = ""
+    """The variable, where the place decides it whatever the key is: an argument of a call that a library defines."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,196 @@
+"""Which programs of a run may say what it was set to, and how much of what they say counts.
+
+A program that a launch names, or one that trains, serves or holds nothing but settings. What is written in helpers,
+models, tests and evaluations of a repository is about something else, however its constants are called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from ..patterns import bounded
+from ..run import Artifact, Run
+from ..settings import Setting
+from .collect import Reading
+from .keys import normal
+from .syntax.source import CALL, DEFAULT
+from .values import UNSET, convert
+
+SUFFIXES = (".py", ".ipynb")
+MOST_PROGRAMS = 40
+"""Programs that are looked into; the ones nearest to the top of the run's folder."""
+MOST_BYTES = 200_000
+"""A larger program is generated, or a library."""
+VENDORED = bounded(
+    r"(?i)(?:^|/)(?:third_?party|vendor(?:ed)?|external|site-packages|dist-packages|build|dist|\.?v?env|submodules"
+    r"|tests?|__pycache__|transformers|deepspeed|Megatron-LM)/|(?:^|/)(?:test_\w{1,80}|\w{1,80}_test|conftest|setup|__init__)\.py$"
+)
+"""Folders and files of other people's programs, and of tests."""
+TRAINS = bounded(
+    rb"\.backward\(|Trainer\s?\(|TrainingArguments\s?\(|\.fit\(|\.learn\(|\boptim(?:izers)?\.[A-Z]|optax\.|_schedule_with_warmup"
+    rb"|get_scheduler\(|clip_grad_norm|\btrain_step\b|optimizer\.step\("
+)
+SERVES = bounded(rb"\b(?:LLM|SamplingParams|Async\w{0,20}EngineArgs|EngineArgs|sgl\.Engine)\s?\(")
+JUDGES = bounded(rb"no_grad\(|inference_mode|\.eval\(\)|\.generate\(|lm_eval|load_state_dict\(")
+"""What a program does with a model that it does not train."""
+DEFINES = bounded(rb"^(?:def|async def|for|while|with|try)\b", re.M)
+TRAINING = bounded(rb"manual_seed|init_process_group|\bepochs?\b|\btrain", re.I)
+"""Words of a training in a program that was cut off before its loop, or that only sets things up."""
+_CORE = """
+    learning_rate micro_batch_size global_batch_size train_batch_size sequence_length max_steps epochs train_tokens
+    optimizer engine_tensor_parallel max_model_len gpu_memory_utilization max_response_length rollout_batch_size
+"""
+CORE = frozenset(_CORE.split())
+"""Variables of which a program that sets up a run says at least one."""
+LEAST = 3
+"""Variables that a file says which was not recognised as settings by its first lines."""
+_OF_SERVER = """
+    model model_dtype precision engine_tensor_parallel engine_pipeline_parallel engine_data_parallel max_model_len
+    seed gpu_memory_utilization max_num_seqs sampling_temperature max_response_length repetition_penalty stop_tokens
+    sampling visible_devices rope_scaling_type rope_scaling_factor adapter
+"""
+OF_SERVER = frozenset(_OF_SERVER.split())
+"""What a program that only asks an engine can set."""
+IMPORTS = bounded(
+    r"^[ \t]{0,8}(?:from[ \t]{1,4}([\w.]{1,200})[ \t]{1,4}import[ \t]{1,4}([\w, \t]{1,200})"
+    r"|import[ \t]{1,4}([\w., \t]{1,200}))",
+    re.M,
+)
+
+
+def candidates(artifacts: Iterable[Artifact]) -> list[Artifact]:
+    """The programs that may hold settings although their first lines do not tell, nearest to the top first."""
+    own = [a for a in artifacts if a.path.suffix.lower() in SUFFIXES and not VENDORED.search(a.name)]
+    own.sort(key=lambda a: (a.name.count("/"), a.name))
+    return [a for a in own[:MOST_PROGRAMS] if _purpose(a.path)]
+
+
+def _purpose(path: Path) -> str:
+    """trains, serves or settings; empty for a program that is none of them."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError:
+        return ""
+    if len(text) > MOST_BYTES:
+        return ""
+    if TRAINS.search(text):
+        return "trains"
+    if SERVES.search(text):
+        return "serves"
+    if JUDGES.search(text):
+        return ""
+    return "settings" if not DEFINES.search(text) or TRAINING.search(text) else ""
+
+
+def imported(text: str) -> set[str]:
+    """Names of the files that a program's imports may mean."""
+    out: set[str] = set()
+    for match in IMPORTS.finditer(text):
+        stem = match[1] or ""
+        parts = [p.split()[0] for p in (match[2] or match[3]).split(",") if p.split()]
+        modules = [stem, *parts] if stem else parts
+        out |= {module.strip(".").rpartition(".")[2] + ".py" for module in modules if module.strip(".")}
+    return out
+
+
+def chosen(readings: list[Reading], run: Run) -> list[Reading]:
+    """The readings without programs that the run was not, and without what a configuration file decides instead."""
+    own = [r for r in readings if _is_program(r)]
+    here = {_short(a.name) for a in run.of("code", "config")}
+    launches = [command for r in readings for command in r.programs]
+    named = {_short(name) for command in launches for name in command} & here
+    part = named.union(*({_short(f) for f in r.files} for r in own if _short(r.name) in named))
+    files = any(r.values and r.role in ("trainer", "generic", "engine") and r not in own for r in readings)
+    alone = bool(named) or not _apart(own)
+    unsure = {a.name: a.path for a in run.of("code")}
+    out: list[Reading] = []
+    for reading in readings:
+        if reading in own:
+            if named and _short(reading.name) not in part and (reading.name in unsure or _trains(reading)):
+                continue
+            if not named and VENDORED.search(reading.name) and reading.role == "program":
+                continue
+            if reading.name in unsure:
+                reading = _certain(reading, unsure[reading.name], _short(reading.name) in named)
+            if files and reading.role == "program":
+                reading = _only(reading, lambda s: alone and s.style in (CALL, "env"))
+            reading = replace(reading, programs=launches)
+        out.append(reading)
+    return out
+
+
+def _certain(reading: Reading, path: Path, named: bool) -> Reading:
+    """What counts of a program whose first lines do not tell that it sets anything; nothing where it says little."""
+    if _purpose(path) == "serves":
+        reading = _only(reading, lambda s: s.style in (CALL, "env") and s.variable in OF_SERVER)
+    little = len(reading.values) < LEAST or not CORE.intersection(reading.values)
+    return _only(reading, lambda s: False) if little and not named else reading
+
+
+def _is_program(reading: Reading) -> bool:
+    return reading.name.lower().endswith(SUFFIXES)
+
+
+def _trains(reading: Reading) -> bool:
+    """Whether a program gives a library what it trains or serves with."""
+    return any(s.style == CALL and s.variable in CORE for s in reading.values.values())
+
+
+def _apart(group: list[Reading]) -> bool:
+    """Whether two programs give a library what it trains with, and neither is part of the other."""
+    own = [r for r in group if r.role in ("program", "generic") and _trains(r)]
+    return any(
+        _short(b.name) not in a.files and _short(a.name) not in b.files for i, a in enumerate(own) for b in own[i + 1 :]
+    )
+
+
+def launch(readings: list[Reading]) -> None:
+    """What a launch gives an option of which its use, not its name, says what it decides: `AdamW(lr=args.rate)`."""
+    scripts = [r for r in readings if r.role == "script"]
+    for reading in readings:
+        for variable, setting in list(reading.values.items()):
+            if setting.style != DEFAULT:
+                continue
+            key = normal(setting.key)
+            given = next((s for r in scripts for s in r.others.values() if normal(s.key) == key), None)
+            taken = any(normal(s.key) == key and s.variable != variable for r in scripts for s in r.values.values())
+            if given is None and not taken:
+                continue
+            del reading.values[variable]
+            value = UNSET if given is None or taken else convert(variable, str(given.value), key)
+            home = next((r for r in scripts if given in r.others.values()), None)
+            if given is not None and home is not None and value is not UNSET:
+                home.values.setdefault(variable, replace(given, variable=variable, value=value))
+
+
+def _only(reading: Reading, keep: Callable[[Setting], bool]) -> Reading:
+    def kept(settings: dict[str, Setting]) -> dict[str, Setting]:
+        return {key: s for key, s in settings.items() if keep(s)}
+
+    return replace(reading, values=kept(reading.values), others=kept(reading.others))
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def together(group: list[Reading], first: Reading, commands: Iterable[tuple[str, ...]]) -> list[Reading]:
+    """The programs that belong to one, what decides last: its imports, itself, what its launch names behind it.
+
+    Args:
+        group: all programs.
+        first: the one that says most.
+        commands: of each command of the launches the programs it names, in their order.
+    """
+    name = _short(first.name)
+    line = next((names for c in commands if name in (names := [_short(one) for one in c])), [])
+    rank = {r.name: line.index(_short(r.name)) + 1 if _short(r.name) in line else 0 for r in group}
+    near = [
+        r for r in group
+        if r is first or rank[r.name] or _short(r.name) in first.files or name in r.files
+    ]  # fmt: skip
+    return sorted(near, key=lambda r: (rank[r.name], r is first, len(r.values)))
