@@ -29,6 +29,8 @@ class Refused(TriageError):
 
 DEFAULT = "default"
 """Style of what a program's option is where nobody sets it."""
+PRINTED = "log"
+"""Style of what a program printed of its settings: true of the run, and no place to change them."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Item:
     text: str | None
     """The scalar without quotes; None for null and for a key without a value."""
     style: str
-    """yaml, json, toml, python, default, flag, switch, override, env."""
+    """yaml, json, toml, python, default, flag, switch, override, env, log."""
     start: int
     """Offset of the value in the file; of the key where there is no value."""
     end: int
