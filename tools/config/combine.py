@@ -12,7 +12,7 @@ from ..run import Artifact, Run, natural
 from ..settings import Setting, Settings
 from .collect import Reading
 from .frameworks import named
-from .logged import with_logs
+from .printed.logged import with_logs
 from .read import NOT_READ, read_file
 from .syntax.commands import CONFIG_FILE
 from .syntax.source import DEFAULT, Refused

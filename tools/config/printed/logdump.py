@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...patterns import bounded
+from ..syntax.source import PRINTED, Item
 from . import literal
-from .source import PRINTED, Item
 
 
 @dataclass

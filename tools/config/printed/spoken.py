@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from ..patterns import bounded
-from .frameworks import FRAMEWORKS
-from .keys import normal, table
-from .syntax.source import Item
+from ...patterns import bounded
+from ..frameworks import FRAMEWORKS
+from ..keys import normal, table
+from ..syntax.source import Item
 
 _WORDS = {
     "global_batch_size": "total_train_batch_size effective_batch_size effective_batch total_batch 全局批大小 总批大小",

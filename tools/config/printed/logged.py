@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from mmap import ACCESS_READ, mmap
 
-from ..findings import TriageError
-from ..reading import head, is_binary
-from ..run import Artifact, Run
-from ..settings import Setting
-from . import spoken
-from .collect import Reading
-from .frameworks import named
-from .read import read_source, reading_of
-from .syntax import logdump
-from .syntax.logdump import Dump
-from .syntax.source import DEFAULT, PRINTED, Item, Source, source
+from ...findings import TriageError
+from ...reading import head, is_binary
+from ...run import Artifact, Run
+from ...settings import Setting
+from ..collect import Reading
+from ..frameworks import named
+from ..read import read_source, reading_of
+from ..syntax.source import DEFAULT, PRINTED, Item, Source, source
+from . import logdump, spoken
+from .logdump import Dump
 
 ROLE = "log"
 BEGINNING = 65_536
@@ -107,6 +107,15 @@ def _joined(logs: list[Reading]) -> Reading:
 
 def _read(artifact: Artifact) -> Reading | None:
     """What one log prints of settings at its last start."""
+    try:
+        found = artifact.path.stat()
+    except OSError:
+        return None
+    return _read_once(artifact, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=2 * MOST_LOGS)
+def _read_once(artifact: Artifact, changed: int, size: int) -> Reading | None:
     try:
         data = head(artifact.path, BEGINNING)
         if is_binary(data[:8192]):

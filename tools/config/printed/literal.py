@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...patterns import bounded
-from .source import MAX_ITEMS, PRINTED, Item
+from ..syntax.source import MAX_ITEMS, PRINTED, Item
 
 DEEPEST = 24
 """Nested brackets that are followed."""
@@ -104,8 +104,8 @@ class _Scan:
         before, self.at = len(self.items), start + 1
         self.inside(key, CLOSED_BY[self.text[start]], depth + 1)
         held = self.items[before:]
-        plain = re.compile(re.escape(key) + r"\.\d+")
-        if self.text[start] != "{" and all(plain.fullmatch(i.key) for i in held):
+        numbered = f"{key}."
+        if self.text[start] != "{" and all(i.key.removeprefix(numbered).isdigit() for i in held):
             self.items[before:] = []
             self._add(key, self.text[start : self.at], start, self.at)
 
