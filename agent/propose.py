@@ -14,6 +14,7 @@ from typing import Any
 
 from ..knowledge.entry import NOT_A_SETTING, Criterion, Fix
 from ..tools.config.edit import Edit, add_value, like, set_value
+from ..tools.config.syntax.source import PRINTED
 from ..tools.documents.cards import without_bf16
 from ..tools.findings import PROPOSES, Finding, TriageError, clean
 from ..tools.phrase import Phrase
@@ -371,6 +372,8 @@ def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
         edit = set_value(setting, new, path)
     except TriageError:
         spelled = like(setting.raw, new) if isinstance(new, (int, float)) else str(new)
+        if setting.style == PRINTED:  # it was set elsewhere, in what is not here
+            return None, None, clean(setting.key), clean(setting.raw), spelled, clean(""), False
         return setting.file, setting.line, clean(setting.key), clean(setting.raw), spelled, clean(""), False
     return _made(edit)
 
@@ -378,7 +381,7 @@ def _change_visible(fix: Fix, setting: Setting, run: Run) -> Change | None:
 def _edit(settings: Settings, run: Run, make: Callable[[Path, str], Edit]) -> Edit | None:
     """The edit in the first file in force that offers a place for it."""
     for name in reversed(settings.files):
-        path = next((a.path for a in run.artifacts if a.name == name), None)
+        path = next((a.path for a in run.artifacts if a.name == name and a.kind != "log"), None)
         if path:
             with suppress(TriageError):
                 return make(path, name)

@@ -149,3 +149,9 @@ def test_a_plan_is_the_change_only_in_its_direction(words, verdict):
     asked = understand(f"should i {words} gpu_memory_utilization?")
     [plan] = respond(asked, Runbook({}), Diagnosis("diagnosed"), change, SeriesTable()).plans
     assert plan.verdict == verdict
+
+
+def test_what_only_a_log_prints_is_named_and_not_patched(tmp_path):
+    (tmp_path / "train.log").write_text("Namespace(lr=0.5, max_steps=100, seed=1)\nstep 1 loss 9\nstep 2 loss 99\n")
+    made = proposal(tmp_path, "", "loss-nan-high-lr", "grad-norm-climb-before-nan")
+    assert (made.variable, made.old, made.new, made.file, made.patch) == ("learning_rate", "0.5", "0.25", None, "")

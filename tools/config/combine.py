@@ -13,6 +13,7 @@ from ..settings import Setting, Settings
 from . import programs
 from .collect import Reading
 from .frameworks import named
+from .printed.logged import with_logs
 from .read import NOT_READ, read_file
 from .syntax.commands import CONFIG_FILE
 from .syntax.source import DEFAULT, Refused
@@ -20,6 +21,7 @@ from .telling import stage_in
 from .values import RL, STAGES
 
 PRECEDENCE = (
+    "log",
     "model",
     "tokenizer",
     "generation",
@@ -65,6 +67,7 @@ def read_settings(
     readings = programs.chosen(readings, run)
     programs.launch(readings)
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
+    readings = with_logs(run, attempt, readings)
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
     if not any(r.values for r in readings):
@@ -152,8 +155,10 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
         plain = reading.role not in ("model", "tokenizer", "generation", "request")
         others |= {k: s for k, s in reading.others.items() if plain or k.startswith("eos_token_id.")}
     conflicts += _refused_by_trainer(chosen, values)
-    leader = max(chosen, key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values)))
-    hints = [h for r in chosen if r.role in ("script", "trainer", "generic") for h in r.hints]
+    leader = max(
+        _leading(chosen), key=lambda r: (r.role in ("script", "trainer"), r.framework != "generic", len(r.values))
+    )
+    hints = [h for r in chosen if r.role in ("script", "trainer", "generic", "log") for h in r.hints]
     hints += [h for r in chosen if r.role == "program" for h in r.hints]
     _resolve(values, others, leader.framework, hints)
     settings = Settings(
@@ -168,6 +173,12 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
         named(leader.framework).train_batch,
     )
     return settings, [r.name for r in unused]
+
+
+def _leading(chosen: list[Reading]) -> list[Reading]:
+    """The files that may say whose settings they are: a log only where none but those of models do."""
+    files = [r for r in chosen if r.role not in ("log", "model", "tokenizer", "generation")]
+    return files or [r for r in chosen if r.role == "log"] or chosen
 
 
 def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[tuple[Setting, Setting]]]:

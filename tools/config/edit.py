@@ -20,7 +20,7 @@ from .collect import Reading
 from .combine import settings_of
 from .keys import normal, primary
 from .read import read_source, syntax_of
-from .syntax.source import Source, load, source
+from .syntax.source import PRINTED, Source, load, source
 from .values import HELPERS, UNSET, convert
 
 PLAIN = re.compile(r"[\w.+\-/@%]+")
@@ -57,6 +57,8 @@ def set_value(setting: Setting, new: str | float | bool, path: Path) -> Edit:
         TriageError: the value is put together from several places, the file changed since it was read, or the
             edit would change another setting.
     """
+    if setting.style == PRINTED:
+        raise TriageError(f"{setting.file}:{setting.line}: a log prints {setting.key}; change it where it is set")
     syntax = syntax_of(path, setting.file)
     old = load(path, setting.file, syntax)
     spelled = new if isinstance(new, str) else like(setting.raw, new)

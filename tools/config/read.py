@@ -115,7 +115,18 @@ def read_source(source: Source, syntax: str) -> Reading:
     framework = _framework(source.name, items)
     if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
         return job
-    program = syntax in ("python", "notebook") and not named(framework).programmed
+    return _believed(source, items, framework, syntax in ("python", "notebook"))
+
+
+def reading_of(source: Source, items: list[Item]) -> Reading:
+    """The settings of items that somebody else found in a text, whatever it is called."""
+    items = structure.resolved(items)
+    return _believed(source, items, telling.of_file("", {normal(i.key) for i in items}), False)
+
+
+def _believed(source: Source, items: list[Item], framework: str, programmed: bool) -> Reading:
+    """As the framework spells them that was told, or as nobody does where that explains clearly more."""
+    program = programmed and not named(framework).programmed
     readings = [_taken(source, items, one, program) for one in dict.fromkeys((framework, "generic"))]
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known

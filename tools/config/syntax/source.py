@@ -31,6 +31,8 @@ DEFAULT = "default"
 """Style of what a program's option is where nobody sets it."""
 CALL = "call"
 """Style of an argument that a program gives a library: it holds whatever a configuration file says of the rest."""
+PRINTED = "log"
+"""Style of what a program printed of its settings: true of the run, and no place to change them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Item:
     text: str | None
     """The scalar without quotes; None for null and for a key without a value."""
     style: str
-    """yaml, json, toml, python, call, default, flag, switch, override, env."""
+    """yaml, json, toml, python, call, default, flag, switch, override, env, log."""
     start: int
     """Offset of the value in the file; of the key where there is no value."""
     end: int

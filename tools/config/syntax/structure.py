@@ -67,11 +67,21 @@ def overrides(items: list[Item]) -> list[Item]:
 
 
 def in_force(items: list[Item]) -> list[Item]:
-    """Without the sections that say `enabled: false`; the switch itself stays."""
+    """Without the sections that say `enabled: false`, and without an adapter's where none is used; the switch stays."""
+    if any(_switched_off(i) for i in items):
+        items = [i for i in items if ADAPTER_SWITCH.search(i.key) or not ADAPTERS.search(i.key)]
     off = {i.key.removesuffix("enabled") for i in items if i.key.endswith(".enabled") and (i.text or "").lower() in OFF}
     if not off:
         return items
     return [i for i in items if i.key.endswith(".enabled") or not _below(i.key, off)]
+
+
+ADAPTER_SWITCH = re.compile(r"(?:^|\.)(?:(?:use|enable)_(?:peft|lora)|(?:lora|peft)_enabled?)$")
+ADAPTERS = re.compile(r"(?:^|\.)(?:lora|peft)(?:_(?:r|rank|alpha)|\.(?:r|rank|alpha|lora_\w{1,40}))$")
+
+
+def _switched_off(item: Item) -> bool:
+    return bool(ADAPTER_SWITCH.search(item.key)) and (item.text or "").lower() in OFF
 
 
 def _below(key: str, sections: set[str]) -> bool:
