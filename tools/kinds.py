@@ -108,8 +108,7 @@ _ROWS = bounded(
 """Prometheus text, and tables drawn with bars."""
 _TEXT_KEY = re.compile(
     r"['\"](?:text|prompts?|messages|conversations?|instruction|chosen|rejected|question|answer|input|output|content"
-    r"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target"
-    r"|问题|提问|题目|指令|回答|(?:标准|参考)?答案|回复)['\"]\s*:(?!\s*(?:[-+.\d]|nan\b|inf|null\b|true\b|false\b))".encode(), _I
+    r"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target|问题|提问|题目|指令|回答|(?:标准|参考)?答案|回复)['\"]\s*:(?!\s*(?:[-+.\d]|nan\b|inf|null\b|true\b|false\b))".encode(), _I
 )  # fmt: skip
 """A key of texts with something else than a number under it."""
 _TEXT_OF_CLASS = re.compile(
