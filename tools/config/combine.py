@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +17,11 @@ from .syntax.commands import CONFIG_FILE
 from .syntax.source import DEFAULT, Refused
 from .telling import stage_in
 from .values import RL, STAGES
+from .written import beside
+from .written.layered import layered, without_sourced
 
 PRECEDENCE = (
+    "notes",
     "model",
     "tokenizer",
     "generation",
@@ -61,6 +64,10 @@ def read_settings(
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
+    near = _of_attempt(run.artifacts, run, attempt)
+    readings = without_sourced(readings)
+    readings = layered([*readings, *beside.tables(near, read)])
+    readings += beside.told(near, readings)
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
     if not any(r.values for r in readings):
@@ -108,7 +115,11 @@ def _chosen(run: Run, attempt: str) -> list[Artifact]:
 
     Where everything that was logged lies in one folder, its files and those above it are one run's.
     """
-    found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
+    found = [a for a in run.of("config", "script", "tokenizer") if _readable(a) and not beside.is_notes(a)]
+    return _of_attempt(found, run, attempt)
+
+
+def _of_attempt(found: Sequence[Artifact], run: Run, attempt: str) -> list[Artifact]:
     base = [a for a in found if not a.attempt]
     logged = {a.attempt for a in run.of("log", "metrics")}
     if not attempt and len(logged) == 1:

@@ -20,12 +20,18 @@ from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
 from .syntax.source import Item, Refused, Source, load
 from .values import STAGES
+from .written import sourced
+from .written.fill import SYNTAXES, fill
 
 SYNTAX = {
     ".yaml": "yaml",
     ".yml": "yaml",
     ".json": "json",
     ".jsonc": "json",
+    ".json5": "braces",
+    ".hocon": "braces",
+    ".jsonnet": "braces",
+    ".libsonnet": "braces",
     ".conf": "json",
     ".sh": "shell",
     ".bash": "shell",
@@ -44,7 +50,14 @@ SYNTAX = {
     ".env": "shell",
     ".ini": "pairs",
     ".cfg": "pairs",
+    ".properties": "pairs",
+    ".gin": "pairs",
+    ".xml": "xml",
+    ".tsv": "keyed",
+    ".csv": "keyed",
 }
+ENVIRONMENT = re.compile(r"^\.env(?:\.|$)|\.env$")
+"""Names of files of variables: pairs, where they hold no command."""
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
 NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
@@ -63,13 +76,11 @@ def syntax_of(path: Path, name: str) -> str:
         raise Refused(f"{name}: {path.suffix} files are not read")
     if NAMES.match(path.name):
         return "makefile"
+    if ENVIRONMENT.search(path.name):
+        return "pairs" if pairs.only(_head(path, name).rpartition("\n")[0]) else "shell"
     if known := SYNTAX.get(path.suffix.lower()):
         return known
-    try:
-        with path.open("rb") as file:
-            head = file.read(1024).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    except OSError as error:
-        raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
+    head = _head(path, name)
     first = head.splitlines()[0] if head else ""
     if first.startswith("#!"):
         return "python" if "python" in first else "shell"
@@ -78,6 +89,14 @@ def syntax_of(path: Path, name: str) -> str:
     if re.match(r"(--?\w|[A-Z_]+=|(torchrun|python3?|accelerate|deepspeed|vllm|srun|export)\s)", first):
         return "shell"
     return "json" if head.startswith("{") else "yaml"
+
+
+def _head(path: Path, name: str) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    except OSError as error:
+        raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
 def read_file(path: Path, name: str = "") -> Reading:
@@ -92,7 +111,10 @@ def read_file(path: Path, name: str = "") -> Reading:
     """
     name = name or path.name
     syntax = syntax_of(path, name)
-    return read_source(load(path, name, syntax), syntax)
+    text = load(path, name, syntax)
+    if syntax == "shell":
+        return sourced.read(text, path, lambda script: read_source(script, syntax))
+    return read_source(text, syntax)
 
 
 def read_source(source: Source, syntax: str) -> Reading:
@@ -114,13 +136,18 @@ def read_source(source: Source, syntax: str) -> Reading:
         return job
     program = syntax in ("python", "notebook") and not named(framework).programmed
     readings = [_taken(source, items, one, program) for one in dict.fromkeys((framework, "generic"))]
+    if syntax in SYNTAXES or source.name.endswith(".conf"):
+        fill(readings[-1], items, source)
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known
 
 
 def _taken(source: Source, items: list[Item], framework: str, program: bool) -> Reading:
     """The settings as one framework spells them."""
-    reading = Reading(source.name, "generic" if program else named(framework).role, framework)
+    role = "generic" if program else named(framework).role
+    if items and all(i.style == "override" for i in items):
+        role = "overrides"
+    reading = Reading(source.name, role, framework)
     reading.hints += [source.name, *(i.key.split(".")[0] for i in items if i.key.split(".")[0] in STAGES)]
     take(reading, [i for i in items if i.style != "env"], source, (framework,))
     take(reading, [i for i in items if i.style == "env"], source, ("env",))
@@ -148,7 +175,8 @@ def _job(items: list[Item], source: Source) -> Reading | None:
 def _framework(name: str, items: list[Item]) -> str:
     keys = {normal(i.key) for i in items}
     if items and all(i.style == "override" for i in items):
-        return telling.of_command("", keys)
+        by_command = telling.of_command("", keys)
+        return telling.of_file("", keys) if by_command == "generic" else by_command
     return telling.of_file(name, keys)
 
 
@@ -159,13 +187,17 @@ def _parse(source: Source, syntax: str) -> list[Item]:
         except Refused:
             if not source.name.endswith(".conf"):
                 raise
-            return yamlfile.read(source)
+            return _conf(source)
     if syntax == "toml":
         from .syntax import tomlfile
 
         return tomlfile.read(source)
     if syntax == "pairs":
         return pairs.read(source)
+    if syntax in ("braces", "xml", "keyed"):
+        from .written import braces, keyed, xmlfile
+
+        return {"braces": braces, "xml": xmlfile, "keyed": keyed}[syntax].read(source)
     if syntax == "python":
         from .syntax import pythonfile
 
@@ -175,6 +207,20 @@ def _parse(source: Source, syntax: str) -> list[Item]:
 
         return notebook.read(source)
     return yamlfile.read(source)
+
+
+def _conf(source: Source) -> list[Item]:
+    """A `.conf` that is no JSON: blocks in braces, pairs, or YAML."""
+    if re.search(r"[\w\"]\s{0,4}\{", source.text):
+        from .written import braces
+
+        return braces.read(source)
+    if pairs.holds(source.text):
+        return pairs.read(source)
+    try:
+        return yamlfile.read(source)
+    except Refused:
+        return pairs.read(source)
 
 
 def _script(script: Script, source: Source) -> Reading:
