@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ...documents.read import is_document
+from ...findings import TriageError
 from ...reading import head
 from ...run import Artifact
-from ...findings import TriageError
 from ..collect import Reading
 from ..syntax.source import Refused, load
 from . import notes

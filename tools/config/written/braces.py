@@ -1,4 +1,5 @@
-"""Objects in braces that are no strict JSON, as items: HOCON, JSON5, Jsonnet. Nothing is evaluated but the name of a constant.
+"""Objects in braces that are no strict JSON, as items: HOCON, JSON5, Jsonnet. Nothing is evaluated
+but the name of a constant and a product of whole numbers.
 
 Keys may be bare or dotted, `=` and `:` are one, commas may lack, a block may follow its key at once. What cannot be
 read (a function, a condition) is passed over.
@@ -8,19 +9,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from ...patterns import bounded
 from ..syntax.source import MAX_DEPTH, MAX_ITEMS, Item, Refused, Source
 
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|#[^\n]*+)++")
 _TEXT = re.compile(r"\"\"\"(?s:.){0,20000}?\"\"\"|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'")
-_KEY = bounded(
-    r"""(?:"([^"\n]{1,120})"|'([^'\n]{1,120})'|([^\W\d][\w.-]{0,120}))\s{0,20}(?:\+?:{1,3}|\+?=|(?=\{))"""
-)
+_KEY = bounded(r"""(?:"([^"\n]{1,120})"|'([^'\n]{1,120})'|([^\W\d][\w.-]{0,120}))\s{0,20}(?:\+?:{1,3}|\+?=|(?=\{))""")
 _SCALAR = re.compile(r"[^,\n\]}{;]++")
 _COMMENT = re.compile(r"\s*(?://|#|/\*).*$")
 _LOCAL = bounded(r"(?m)^\s{0,20}local\s{1,8}([A-Za-z_]\w{0,60})\s{0,8}=\s{0,8}([^;\n{\[(]{1,200});")
 _LOCALS = re.compile(r"\blocal\s[^;{]{0,400};")
+_PRODUCT, _WHOLE = bounded(r"\d{1,9}(?:\s{0,3}\*\s{0,3}\d{1,9}){1,3}"), re.compile(r"\d+")
 _OWN = bounded(r"(?:\$|self)\.([\w.]{1,120})$")
 
 
@@ -108,6 +109,8 @@ def _named(item: Item, constants: dict[str, str], known: dict[str, str | None]) 
     """An item whose value is the name of a constant, or of another key, with what that holds; no place to edit."""
     if item.quoted or not item.text:
         return item
+    if _PRODUCT.fullmatch(item.text):
+        return replace(item, text=str(prod(int(n) for n in _WHOLE.findall(item.text))), end=item.start)
     own = _OWN.match(item.text)
     meant = known.get(own[1]) if own else constants.get(item.text)
     return replace(item, text=meant, end=item.start, quoted=True) if meant is not None else item

@@ -33,6 +33,7 @@ def fill(reading: Reading, items: Iterable[Item], source: Source) -> None:
         items: its items.
         source: its text.
     """
+    items = _unwrapped(list(items))
     for item in items:
         for variable, text in _said(item):
             if variable in reading.values or not text:
@@ -50,6 +51,14 @@ def fill(reading: Reading, items: Iterable[Item], source: Source) -> None:
             value = convert(of, item.text, of)
             if of not in reading.values and value is not UNSET:
                 reading.values[of] = as_setting(of, value, item, source, reading.framework)
+
+
+def _unwrapped(items: list[Item]) -> list[Item]:
+    """The items without the name of a block that is around all of them."""
+    first = {item.key.partition(".")[0] for item in items}
+    if len(first) != 1 or not all("." in item.key for item in items):
+        return items
+    return [replace(item, key=item.key.partition(".")[2]) for item in items]
 
 
 def temperature_of(values: Mapping[str, Setting]) -> str:

@@ -7,7 +7,10 @@ import re
 from ...patterns import bounded
 from ..syntax.source import Item, Source
 
-_NAME = bounded(r"(?i)(?:hyper-?)?(?:key|name|param(?:eter)?s?|settings?|options?|variables?|field|config)(?:[_ ]name)?|(?:超?参数|配置|项目|名称|设置)(?:名称?|项)?")
+_NAME = bounded(
+    r"(?i)(?:hyper-?)?(?:key|name|param(?:eter)?s?|settings?|options?|variables?|field|config)(?:[_ ]name)?"
+    r"|(?:超?参数|配置|项目|名称|设置)(?:名称?|项)?"
+)
 _VALUE = bounded(r"(?i)values?|val|settings?|取?值|数值|参数值|配置值")
 _CELL = re.compile(r'"((?:[^"]|"")*+)"|([^,;\t"]*+)')
 MOST = 400

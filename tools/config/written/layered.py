@@ -22,7 +22,9 @@ def layered(readings: Sequence[Reading]) -> list[Reading]:
             given.role = "script"
             rest.append(given)
             continue
-        target.shadowed += [old for v, s in given.values.items() if (old := target.values.get(v)) and old.value != s.value]
+        target.shadowed += [
+            old for v, s in given.values.items() if (old := target.values.get(v)) and old.value != s.value
+        ]
         target.values.update(given.values)
         target.others.update(given.others)
     return rest

@@ -5,6 +5,8 @@ A name is a bag of words, each brought to one spelling, and means what the same 
 table does not know (`critic`, `eval`, `teacher`) makes it the name of something else.
 """
 
+# ruff: noqa: E501  one row of the table on one line
+
 from __future__ import annotations
 
 import re
@@ -17,8 +19,8 @@ from ..collect import PLAIN_SECTIONS
 from ..keys import normal
 
 _SAME = {
-    "max": "maximum longest limit cap most up",
-    "min": "minimum lowest floor final",
+    "max": "maximum longest limit cap most up highest largest",
+    "min": "minimum lowest floor final smallest",
     "grad": "gradient gradients",
     "clip": "clipping clipped clips",
     "accum": "accumulation accumulate accumulated accumulations accumulating",
@@ -63,7 +65,9 @@ _SAME = {
     "stage": "phase",
 }
 _FOLDED = {word: one for one, many in _SAME.items() for word in many.split()}
-_EMPTY = frozenset(("the", "of", "a", "an", "number", "num", "n", "no", "count", "size", "sizes", "degree", "used", "our"))
+_EMPTY = frozenset(
+    ("the", "of", "a", "an", "number", "num", "n", "no", "count", "size", "sizes", "degree", "used", "our")
+)
 """Words that only count or measure."""
 _PAIRS = {
     ("learning", "rate"): "lr",
@@ -132,7 +136,7 @@ OWN: dict[str, str] = {
     "dpo_beta": "dpo beta|preference beta|beta preference loss|dpo loss beta|simpo beta|kto beta|偏好损失beta",
     "kl_coef": "kl coef|kl penalty|kl penalty coef|kl weight|kl beta|kl control coef|init kl coef|kl系数|kl惩罚|kl惩罚系数",
     "kl_target": "kl target|target kl|目标kl",
-    "num_generations": "response per prompt|sample per prompt|rollout per prompt|rollout response per prompt|group"
+    "num_generations": "response per prompt|sample per prompt|rollout per prompt|rollout response per prompt|rollout sample per prompt|group"
     "|rollout per prompt response|prompt rollout per|group response"
     "|每题采样数|每题回答数|采样数|组大小|每个提示采样数|每个问题采样数|每题采样|每组采样数",
     "rollout_batch_size": "prompt per rollout|rollout prompt|prompt per step|prompt per batch|rollout batch|每轮提示数|每步提示数",

@@ -5,6 +5,8 @@ contradict it in a number are of another run. Plans, wishes, and what is told of
 one text says twice in different ways.
 """
 
+# ruff: noqa: E501  one pattern on one line
+
 from __future__ import annotations
 
 import re
@@ -27,7 +29,7 @@ from ..telling import stage_in
 from ..values import UNSET, convert
 from .fill import temperature_of
 from .names import whole
-from .prose import Said, pair, told
+from .prose import Said, named, pair, told
 from .values import plain
 
 SUFFIXES = frozenset((".md", ".markdown", ".rst", ".org", ".adoc", ".txt", ".mdx"))
@@ -59,8 +61,12 @@ _OTHER_HEADING = bounded(
     r"|usage|quick ?start|install\w*|inference example|examples?|faq|teacher|critic|reward model|tips)\b"
     r"|上次|旧|对比|消融|下一步|计划|历史|失败|示例|用法|安装|快速开始|教师|奖励模型"
 )
-_NOTE_COLUMN = bounded(r"(?i)\W{0,3}(?:notes?|comments?|description|remarks?|source|why|reason|meaning|explanation|备注|说明|含义|描述|解释|来源)\W{0,3}")
-_PAIR = bounded(r"\s{0,8}(?:[-*+•·]\s{1,4}|\d{1,2}[.)、]\s{0,4})?(?P<name>(?:[^:：=|`,，;；(（]|[(（][^()（）]{0,40}[)）]){1,60}?)\s{0,8}(?:[:：]|=(?!=))\s{0,8}(?P<value>[^\s].{0,300})$")
+_NOTE_COLUMN = bounded(
+    r"(?i)\W{0,3}(?:notes?|comments?|description|remarks?|source|why|reason|meaning|explanation|备注|说明|含义|描述|解释|来源)\W{0,3}"
+)
+_PAIR = bounded(
+    r"\s{0,8}(?:[-*+•·]\s{1,4}|\d{1,2}[.)、]\s{0,4})?(?P<name>(?:[^:：=|`,，;；(（]|[(（][^()（）]{0,40}[)）]){1,60}?)\s{0,8}(?:[:：]|=(?!=))\s{0,8}(?P<value>[^\s].{0,300})$"
+)
 _BULLET = bounded(r"^\s{0,8}(?:[-*+•·]\s{1,4}|\d{1,2}[.)、]\s{1,4})?")
 _CARD = bounded(r"(?m)^The following hyperparameters were used during training:\s*$")
 _LISTED = bounded(r"(?m)^- ([a-z_]{3,40}): (.{1,200})$")
@@ -74,7 +80,9 @@ _CARDS = {
 _RULE = re.compile(r"^[\s|:+=-]+$")
 _HEADING = re.compile(r"\s{0,3}(?:#{2,6}\s|\*\*)")
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
-_COMMAND = re.compile(r"(?m)^\s*(?:[A-Z_]+=\S+\s+)*(?:python3?|torchrun|accelerate|deepspeed|vllm|srun|bash|llamafactory-cli|swift|trl)\s|\s--[a-z][\w-]+")
+_COMMAND = re.compile(
+    r"(?m)^\s*(?:[A-Z_]+=\S+\s+)*(?:python3?|torchrun|accelerate|deepspeed|vllm|srun|bash|llamafactory-cli|swift|trl)\s|\s--[a-z][\w-]+"
+)
 _CHANGED = re.compile(r"->|→|=>|~~")
 
 
@@ -100,7 +108,9 @@ def _card(source: Source) -> Reading:
         value = convert(variable, found[2].strip(), found[1]) if variable else UNSET
         if variable and value is not UNSET:
             line = source.line(found.start(2))
-            reading.values[variable] = Setting(variable, value, found[2].strip(), found[1], source.name, line, -1, STYLE)
+            reading.values[variable] = Setting(
+                variable, value, found[2].strip(), found[1], source.name, line, -1, STYLE
+            )
     return reading
 
 
@@ -123,9 +133,8 @@ def read(source: Source, framework: str = "generic") -> Reading:
         reading.values.setdefault(variable, setting)
     if "use_kl_loss" in reading.values and (coef := reading.values.get("kl_coef")):
         reading.values.setdefault("kl_loss_coef", replace(coef, variable="kl_loss_coef"))
-    if heat := reading.values.pop("temperature", None):
-        if of := temperature_of(reading.values):
-            reading.values.setdefault(of, replace(heat, variable=of))
+    if (heat := reading.values.pop("temperature", None)) and (of := temperature_of(reading.values)):
+        reading.values.setdefault(of, replace(heat, variable=of))
     if len(reading.values) < LEAST or _torn(found, source) or _stages(source, reading) > 1:
         reading.values.clear()
     return reading
@@ -162,7 +171,11 @@ def _lines(source: Source) -> Iterator[tuple[int, str, list[Said]]]:
     """The lines that tell of this run, with what each says."""
     raw = source.text.split("\n")
     modes = {s.line: (s.mode, s.heading) for s in sentences([Line(n, t) for n, t in enumerate(raw, 1)], source.name)}
-    skipped = {n for n, (mode, heading) in modes.items() if mode in ("wish", "chat", "commit", "body") or _OTHER_HEADING.search(heading)}
+    skipped = {
+        n
+        for n, (mode, heading) in modes.items()
+        if mode in ("wish", "chat", "commit", "body") or _OTHER_HEADING.search(heading)
+    }
     yield from _tables(raw, skipped, modes)
     for number, line in enumerate(raw, 1):
         if number in skipped or number not in modes or "|" in line:
@@ -174,7 +187,7 @@ def _told(line: str) -> Iterator[Said]:
     """What a line outside of tables says, sentence by sentence."""
     text = plain(line)
     found = _PAIR.match(text)
-    if found and not _OTHER.search(text) and (whole(re.sub(r"\([^()]*\)", " ", found["name"])) or (said := list(pair(found["name"], found["value"])))):
+    if found and not _OTHER.search(text) and any(named(found["name"], found["value"])):
         yield from pair(found["name"], found["value"])
         return
     for sentence in re.split(r"[。!?]\s*|\.\s+(?=[A-Z])", _BULLET.sub("", text)):
@@ -183,7 +196,9 @@ def _told(line: str) -> Iterator[Said]:
             yield from told(rest if mark and not whole(head) and len(head) < 30 else sentence)
 
 
-def _tables(raw: list[str], skipped: set[int], modes: dict[int, tuple[str, str]]) -> Iterator[tuple[int, str, list[Said]]]:
+def _tables(
+    raw: list[str], skipped: set[int], modes: dict[int, tuple[str, str]]
+) -> Iterator[tuple[int, str, list[Said]]]:
     """Rows of the tables that hold one name and one value each; a table with a column for each run says nothing."""
     at = 0
     while at < len(raw):

@@ -1,7 +1,9 @@
-"""Settings that a sentence of notes tells: `学习率 3e-5，预热 500 步`, `lr=1e-5, 3 epochs`, `ZeRO-3, packing on`, `cosine to 3e-6`.
+"""Settings that a sentence of notes tells: `学习率 3e-5，预热 500 步`, `lr=1e-5, 3 epochs`, `cosine to 3e-6`.
 
 Each item between commas is one statement; of it a name that stands whole beside its value is believed, nothing else.
 """
+
+# ruff: noqa: E501  one pattern on one line
 
 from __future__ import annotations
 
@@ -24,22 +26,34 @@ _FILL = bounded(
 _TAIL = bounded(r"(?i)(?:[\s:=≈~(]|\b(?:is|was|of|to|set to|at|=)|设为|取|为|是)+$")
 _COUNTERS = re.compile(r"^\s*(?:[个条张块]\s?)?")
 _PARENTHESIS = re.compile(r"\([^()]*\)")
-_SWITCHED = bounded(r"(?i)(?P<name>.{2,40}?)\s{0,3}:?\s{0,3}(?P<how>开启|打开|启用|开|关闭|关掉|关|禁用|(?:is |turned |switched )?(?:on|off|enabled|disabled))$")
-_PRECISION = bounded(r"(?i)(?:in |混合精度|精度|amp )?\s?(bf16|bfloat16|fp16|fp32|fp8)(?:\s?(?:mixed[- ]precision|training|混合精度|训练|精度))?$")
-_DECAYS = bounded(rf"(?i)(?P<how>{SCHEDULES}|余弦|线性)\s?(?:decay\w{{0,3}}|anneal\w{{0,4}}|衰减|退火|schedule)?\s?(?:down )?(?:to|到|至)\s?(?P<to>[\d.]+e-\d+|0\.0\d+)$")
-_SCHEDULED = bounded(rf"(?i)(?P<how>{SCHEDULES}|余弦|线性|恒定)\s?(?:decay|schedule|scheduler|lr(?: schedule)?|learning rate|衰减|调度|退火|学习率)$")
+_SWITCHED = bounded(
+    r"(?i)(?P<name>.{2,40}?)\s{0,3}:?\s{0,3}(?P<how>开启|打开|启用|开|关闭|关掉|关|禁用|(?:is |turned |switched )?(?:on|off|enabled|disabled))$"
+)
+_PRECISION = bounded(
+    r"(?i)(?:in |混合精度|精度|amp )?\s?(bf16|bfloat16|fp16|fp32|fp8)(?:\s?(?:mixed[- ]precision|training|混合精度|训练|精度))?$"
+)
+_DECAYS = bounded(
+    rf"(?i)(?P<how>{SCHEDULES}|余弦|线性)\s?(?:decay\w{{0,3}}|anneal\w{{0,4}}|衰减|退火|schedule)?\s?(?:down )?(?:to|到|至)\s?(?P<to>[\d.]+e-\d+|0\.0\d+)$"
+)
+_SCHEDULED = bounded(
+    rf"(?i)(?P<how>{SCHEDULES}|余弦|线性|恒定)\s?(?:decay|schedule|scheduler|lr(?: schedule)?|learning rate|衰减|调度|退火|学习率)$"
+)
 _SCHEDULE = bounded(r"(?i)(?P<how>cosine|inverse[- ]sqrt|余弦|polynomial)")
-_OPTIMIZER = bounded(rf"(?i)(?:optimi[sz]er|优化器)\s?:?\s?(?P<a>{OPTIMIZERS})|(?P<b>{OPTIMIZERS})(?: optimi[sz]er| 优化器)?$")
+_OPTIMIZER = bounded(
+    rf"(?i)(?:optimi[sz]er|优化器)\s?:?\s?(?P<a>{OPTIMIZERS})|(?P<b>{OPTIMIZERS})(?: optimi[sz]er| 优化器)?$"
+)
 _LISTED = bounded(r"(?P<head>[^()/]{0,40})[(/](?P<rest>[^()]{1,80})\)?$")
 _APART = re.compile(r"\s*[,/]\s*")
-_EACH = bounded(r"(?i)(?P<n>\d{1,5})\s?(?:[x×*]\s?(?P<gpus>\d{1,5})\s?(?:gpus?|devices?|卡|cards?)|(?:per|/)\s?(?:gpu|device|card)|/?\s?(?:每卡|卡))$")
+_EACH = bounded(
+    r"(?i)(?P<n>\d{1,5})\s?(?:[x×*]\s?(?P<gpus>\d{1,5})\s?(?:gpus?|devices?|卡|cards?)|(?:per|/)\s?(?:gpu|device|card)|/?\s?(?:每卡|卡))$"
+)
 _WITHIN = re.compile(r"\(([^()]*)\)")
 _INSIDE = frozenset(("warmup_steps", "warmup_ratio", "lr_schedule", "min_learning_rate"))
 """What words in parentheses may add to the value before them."""
 _ANYWHERE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("lora_rank", bounded(r"(?i)\bq?lora\b[^.;。]{0,24}?(?:\brank|\br|秩)\s{0,2}[=:为]?\s{0,2}(\d{1,4})\b")),
     ("lora_alpha", bounded(r"(?i)\bq?lora\b[^.;。]{0,40}?(?:\balpha|α)\s{0,2}[=:为]?\s{0,2}(\d{1,4})\b")),
-    ("adam_beta2", bounded(r"(?i)\badam\w{0,8}[^.;。]{0,30}?(?:β2|β₂|beta_?2)\s{0,2}[=:]?\s{0,2}(0\.9\d{0,5})\b")),
+    ("adam_beta2", bounded(r"(?i)\badam\w{0,8}[^;。]{0,30}?(?:β2|β₂|beta_?2)\s{0,2}[=:]?\s{0,2}(0\.9\d{0,5})\b")),
     ("adam_beta2", bounded(r"(?i)\bbetas?\s{0,2}[=:]?\s{0,2}\(?0\.\d{1,4},\s?(0\.9\d{0,5})\b")),
     ("num_generations", bounded(r"(?i)(?:每个?\s?(?:提示|题目?|问题|prompt)|each (?:prompt|question|problem))[^\d,;。]{0,14}(\d{1,4})\s?(?:条|个|次|responses?|samples?|completions?|rollouts?)")),
     ("rollout_batch_size", bounded(r"(?i)(?:每轮|每步|each (?:step|rollout|iteration))[^\d,;。]{0,14}(\d{1,6})\s?(?:个\s?)?(?:提示|题|问题|prompts?|questions?|problems?)")),
@@ -53,16 +67,24 @@ _BATCH = bounded(r"(?i)(?:train(?:ing)? )?(?:batch(?: ?size)?|bs|批大小|批�
 
 
 def pair(name: str, value: str) -> Iterator[Said]:
-    """What a name with its value beside it says: a row of a table, a line with a colon."""
+    """What a name with its value beside it says, and the words behind the value: a row of a table, a line with a colon."""
+    yield from named(name, value)
+    name, value = plain(name), plain(value)
+    names = _several(name)
+    first, _, rest = value.partition(",")
+    if len(names) == 1 or len(names) != len(_APART.split(value)):
+        yield from told(rest if rest and first else "", f"{name} {value}")
+
+
+def named(name: str, value: str) -> Iterator[Said]:
+    """What a name says with its value, or each of several names with its own."""
     name, value = plain(name), plain(value)
     names, values = _several(name), _APART.split(value)
     if len(names) > 1 and len(names) == len(values):
         for one, its in zip(names, values, strict=True):
             yield from _single(one, its)
-        return
-    yield from _single(name, value)
-    first, _, rest = value.partition(",")
-    yield from told(rest if rest and first else "", f"{name} {value}")
+    else:
+        yield from _single(name, value)
 
 
 def _several(name: str) -> list[str]:
@@ -140,7 +162,7 @@ def _item(item: str, machine: set[str]) -> Iterator[Said]:
 
 
 def _schedule(how: str, item: str) -> Iterator[Said]:
-    if (value := spelled("lr_schedule", how)[1]):
+    if value := spelled("lr_schedule", how)[1]:
         yield "lr_schedule", value, item
 
 
@@ -162,7 +184,12 @@ def _beside(item: str) -> Iterator[Said]:
         yield from _single(left, item[number.start() :])
         return
     right = _COUNTERS.sub("", item[number.end() :]).strip()
-    if not left and right and (variable := whole(right)) and variable not in ("hardware", "temperature", "world_size", "nodes"):
+    if (
+        not left
+        and right
+        and (variable := whole(right))
+        and variable not in ("hardware", "temperature", "world_size", "nodes")
+    ):
         of, text = spelled(variable, number[0])
         if text and not (variable == "max_steps" and not re.search(r"(?i)train|ran|训练", item)):
             yield of, text, right

@@ -15,7 +15,8 @@ from ..collect import Reading
 from ..syntax.source import Refused, Source, load, source
 
 _SOURCES = re.compile(
-    r"(?m)(?:^|[;&]\s{0,8})[ \t]{0,16}(?:source|\.)[ \t]{1,8}[\"']?(?:\$\{?\w{1,40}\}?/|\$\(dirname[^)]{0,60}\)/|\./)?([\w.-]{1,80}(?:/[\w.-]{1,80}){0,3})[\"']?"
+    r"(?m)(?:^|[;&]\s{0,8})[ \t]{0,16}(?:source|\.)[ \t]{1,8}[\"']?"
+    r"(?:\$\{?\w{1,40}\}?/|\$\(dirname[^)]{0,60}\)/|\./)?([\w.-]{1,80}(?:/[\w.-]{1,80}){0,3})[\"']?"
 )
 MOST = 4
 """Files that a script sources."""

@@ -4,6 +4,8 @@
 A value that names alternatives, a range or a change (`1e-5 / 3e-5`, `2e-5 -> 1e-5`) is none.
 """
 
+# ruff: noqa: E501  one pattern on one line
+
 from __future__ import annotations
 
 import re
@@ -40,7 +42,9 @@ _UNITS = {
     "devices": bounded(r"(?i)gpus?|cards?|devices?|nodes?|卡|张|[a-z]{1,2}\d{2,4}"),
     "machines": bounded(r"(?i)nodes?|hosts?|machines?|机|台|个?\s?节点"),
     "prompts": bounded(r"(?i)prompts?|questions?|problems?|个?\s?(?:提示|问题|题)|题"),
-    "responses": bounded(r"(?i)responses?|samples?|completions?|answers?|rollouts?|条|个?\s?(?:回复|回答)|条回复|条回答"),
+    "responses": bounded(
+        r"(?i)responses?|samples?|completions?|answers?|rollouts?|条|个?\s?(?:回复|回答)|条回复|条回答"
+    ),
     "processes": bounded(r"(?i)gpus?|cards?|workers?|process(?:es)?|ranks?|卡|张|个|进程|[a-z]{1,2}\d{2,4}"),
     "checkpoints": bounded(r"(?i)checkpoints?|ckpts?|个"),
     "micro-batches": bounded(r"(?i)(?:micro-?batch(?:es)?|steps?)|步|次"),
@@ -62,7 +66,9 @@ SCHEDULES = (
 _SAID = {"余弦": "cosine", "线性": "linear", "恒定": "constant", "常数": "constant", "不变": "constant"}
 _LOSSES = bounded(r"(?i)sigmoid|hinge|ipo|simpo|dpo|kto\w*|orpo|cpo|robust|exo_pair|nca_pair|bco\w*|apo\w*|sppo\w*|aot\w*|discopop"
                   r"|grpo|dr_grpo|dapo|bnpo|gspo|ppo")  # fmt: skip
-_PRECISION = bounded(r"(?i)(?:torch\.)?(?:b?float ?(?:16|32)|[bf]f?p?16|fp32|fp8|tf32|16-mixed|bf16-mixed|half)(?:[-_ ](?:mixed|true))?")
+_PRECISION = bounded(
+    r"(?i)(?:torch\.)?(?:b?float ?(?:16|32)|[bf]f?p?16|fp32|fp8|tf32|16-mixed|bf16-mixed|half)(?:[-_ ](?:mixed|true))?"
+)
 _PATH = bounded(r"(?:\.{0,2}/|[A-Za-z]:\\|~/|s3://|gs://|oss://|hdfs://|hf://)?[\w.+@=-]+(?:/[\w.+@=-]+)*/?")
 _MODEL = bounded(r"[A-Za-z][\w.-]*[-_]?\d[\w.-]*|[\w.-]+/[\w./-]+|/[\w./-]+|[A-Za-z][\w]*[-_][\w.-]+")
 _STRINGS = {"optimizer": bounded(f"(?i){OPTIMIZERS}"), "lr_schedule": bounded(f"(?i){SCHEDULES}"), "loss_type": _LOSSES, "precision": _PRECISION, "model_dtype": _PRECISION,
@@ -79,7 +85,9 @@ _MACHINES = bounded(
     r"(?i)(?P<nodes>\d{1,4})\s?(?:nodes?|hosts?|machines?|servers?|机|台|个?\s?节点)(?:\s?(?:[x×*,]|of|with|each)\s{0,2}|\s)?(?P<each>\d{1,3})\s?"
     r"(?:(?P<total>卡(?=\s{0,3}(?:共|总|$)))|gpus?|cards?|卡|[a-z]{1,2}\d{2,4}|张|块)"
 )
-_CARDS = bounded(r"(?i)(?P<n>\d{1,5})\s?(?:[x×*]\s?)?(?:NVIDIA )?(?:gpus?\b|cards?\b|卡|[张块]|(?:A|H|B|L|V|P|RTX ?|MI|GB)\d{2,4}\w{0,5}\b)")
+_CARDS = bounded(
+    r"(?i)(?P<n>\d{1,5})\s?(?:[x×*]\s?)?(?:NVIDIA )?(?:gpus?\b|cards?\b|卡|[张块]|(?:A|H|B|L|V|P|RTX ?|MI|GB)\d{2,4}\w{0,5}\b)"
+)
 _NODES = bounded(r"(?i)(?P<n>\d{1,4})\s?(?:nodes?\b|machines?\b|hosts?\b|机|台|个?\s?节点)")
 
 
