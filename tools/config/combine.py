@@ -327,4 +327,4 @@ def settings_of(reading: Reading) -> Settings:
     """One file's settings with the variables that several keys decide together."""
     if not reading.values and not reading.others:
         return Settings(framework=reading.framework, files=(reading.name,))
-    return combine([reading])[0]
+    return combine(layered([reading]))[0]

@@ -231,3 +231,9 @@ def test_overrides_of_another_folder_are_laid_over_nothing(tmp_path):
     (tmp_path / "old" / "overrides.yaml").write_text("- optimization.max_update=1\n")
     config = "optimization:\n  max_update: 900\n  lr: [0.001]\n  clip_norm: 2\n"
     assert of(tmp_path, config__yaml=config, train__log="step 1 loss 2\n")["grad_clip"] == 2
+
+
+def test_overrides_alone_are_those_of_a_launch(tmp_path):
+    path = tmp_path / "overrides.yaml"
+    path.write_text("- optimization.max_update=70\n- optimization.lr=[0.002]\n")
+    assert settings_of(read_file(path)).value("max_steps") == 70
