@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +19,11 @@ from .syntax.commands import CONFIG_FILE
 from .syntax.source import DEFAULT, Refused
 from .telling import stage_in
 from .values import RL, STAGES
+from .written import beside
+from .written.layered import layered, without_sourced
 
 PRECEDENCE = (
+    "notes",
     "log",
     "model",
     "tokenizer",
@@ -67,7 +70,11 @@ def read_settings(
     readings = programs.chosen(readings, run)
     programs.launch(readings)
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
+    near = _of_attempt(run.artifacts, run, attempt)
+    readings = without_sourced(readings)
+    readings = layered([*readings, *beside.tables(near, read)])
     readings = with_logs(run, attempt, readings)
+    readings += beside.told(near, readings)
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
     if not any(r.values for r in readings):
@@ -115,8 +122,12 @@ def _chosen(run: Run, attempt: str) -> list[Artifact]:
 
     Where everything that was logged lies in one folder, its files and those above it are one run's.
     """
-    found = [a for a in run.of("config", "script", "tokenizer") if _readable(a)]
+    found = [a for a in run.of("config", "script", "tokenizer") if _readable(a) and not beside.is_notes(a)]
     found += programs.candidates(run.of("code"))
+    return _of_attempt(found, run, attempt)
+
+
+def _of_attempt(found: Sequence[Artifact], run: Run, attempt: str) -> list[Artifact]:
     base = [a for a in found if not a.attempt]
     logged = {a.attempt for a in run.of("log", "metrics")}
     if not attempt and len(logged) == 1:
@@ -353,4 +364,4 @@ def settings_of(reading: Reading) -> Settings:
     """One file's settings with the variables that several keys decide together."""
     if not reading.values and not reading.others:
         return Settings(framework=reading.framework, files=(reading.name,))
-    return combine([reading])[0]
+    return combine(layered([reading]))[0]

@@ -22,12 +22,18 @@ from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
 from .syntax.source import Item, Refused, Source, load
 from .values import STAGES
+from .written import sourced
+from .written.fill import SYNTAXES, fill
 
 SYNTAX = {
     ".yaml": "yaml",
     ".yml": "yaml",
     ".json": "json",
     ".jsonc": "json",
+    ".json5": "braces",
+    ".hocon": "braces",
+    ".jsonnet": "braces",
+    ".libsonnet": "braces",
     ".conf": "json",
     ".sh": "shell",
     ".bash": "shell",
@@ -46,7 +52,14 @@ SYNTAX = {
     ".env": "shell",
     ".ini": "pairs",
     ".cfg": "pairs",
+    ".properties": "pairs",
+    ".gin": "pairs",
+    ".xml": "xml",
+    ".tsv": "keyed",
+    ".csv": "keyed",
 }
+ENVIRONMENT = re.compile(r"^\.env(?:\.|$)|\.env$")
+"""Names of files of variables: pairs, where they hold no command."""
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
 PROGRAM = bounded(r"[^\s,=]{1,200}\.(?:py|ipynb)(?=\s|$)")
 NOT_READ = (".bat", ".ps1", ".jinja")
@@ -66,13 +79,11 @@ def syntax_of(path: Path, name: str) -> str:
         raise Refused(f"{name}: {path.suffix} files are not read")
     if NAMES.match(path.name):
         return "makefile"
+    if ENVIRONMENT.search(path.name):
+        return "pairs" if pairs.only(_head(path, name).rpartition("\n")[0]) else "shell"
     if known := SYNTAX.get(path.suffix.lower()):
         return known
-    try:
-        with path.open("rb") as file:
-            head = file.read(1024).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    except OSError as error:
-        raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
+    head = _head(path, name)
     first = head.splitlines()[0] if head else ""
     if first.startswith("#!"):
         return "python" if "python" in first else "shell"
@@ -81,6 +92,14 @@ def syntax_of(path: Path, name: str) -> str:
     if re.match(r"(--?\w|[A-Z_]+=|(torchrun|python3?|accelerate|deepspeed|vllm|srun|export)\s)", first):
         return "shell"
     return "json" if head.startswith("{") else "yaml"
+
+
+def _head(path: Path, name: str) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    except OSError as error:
+        raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
 def read_file(path: Path, name: str = "") -> Reading:
@@ -95,7 +114,10 @@ def read_file(path: Path, name: str = "") -> Reading:
     """
     name = name or path.name
     syntax = syntax_of(path, name)
-    return read_source(load(path, name, syntax), syntax)
+    text = load(path, name, syntax)
+    if syntax == "shell":
+        return sourced.read(text, path, lambda script: read_source(script, syntax))
+    return read_source(text, syntax)
 
 
 def read_source(source: Source, syntax: str) -> Reading:
@@ -115,7 +137,8 @@ def read_source(source: Source, syntax: str) -> Reading:
     framework = _framework(source.name, items)
     if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
         return job
-    return _believed(source, items, framework, syntax in ("python", "notebook"))
+    own = syntax in SYNTAXES or source.name.endswith(".conf")
+    return _believed(source, items, framework, syntax in ("python", "notebook"), own)
 
 
 def reading_of(source: Source, items: list[Item]) -> Reading:
@@ -124,10 +147,12 @@ def reading_of(source: Source, items: list[Item]) -> Reading:
     return _believed(source, items, telling.of_file("", {normal(i.key) for i in items}), False)
 
 
-def _believed(source: Source, items: list[Item], framework: str, programmed: bool) -> Reading:
+def _believed(source: Source, items: list[Item], framework: str, programmed: bool, own: bool = False) -> Reading:
     """As the framework spells them that was told, or as nobody does where that explains clearly more."""
     program = programmed and not named(framework).programmed
     readings = [_taken(source, items, one, program) for one in dict.fromkeys((framework, "generic"))]
+    if own:
+        fill(readings[-1], items, source)
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known
 
@@ -135,6 +160,8 @@ def _believed(source: Source, items: list[Item], framework: str, programmed: boo
 def _taken(source: Source, items: list[Item], framework: str, program: bool) -> Reading:
     """The settings as one framework spells them."""
     role = ("program" if framework == "generic" else "generic") if program else named(framework).role
+    if items and all(i.style == "override" for i in items):
+        role = "overrides"
     reading = Reading(source.name, role, framework)
     if program:
         reading.files |= imported(source.text)
@@ -165,7 +192,8 @@ def _job(items: list[Item], source: Source) -> Reading | None:
 def _framework(name: str, items: list[Item]) -> str:
     keys = {normal(i.key) for i in items}
     if items and all(i.style == "override" for i in items):
-        return telling.of_command("", keys)
+        by_command = telling.of_command("", keys)
+        return telling.of_file("", keys) if by_command == "generic" else by_command
     return telling.of_file(name, keys)
 
 
@@ -176,13 +204,17 @@ def _parse(source: Source, syntax: str) -> list[Item]:
         except Refused:
             if not source.name.endswith(".conf"):
                 raise
-            return yamlfile.read(source)
+            return _conf(source)
     if syntax == "toml":
         from .syntax import tomlfile
 
         return tomlfile.read(source)
     if syntax == "pairs":
         return pairs.read(source)
+    if syntax in ("braces", "xml", "keyed"):
+        from .written import braces, keyed, xmlfile
+
+        return {"braces": braces, "xml": xmlfile, "keyed": keyed}[syntax].read(source)
     if syntax == "python":
         from .syntax import pythonfile
 
@@ -192,6 +224,20 @@ def _parse(source: Source, syntax: str) -> list[Item]:
 
         return notebook.read(source)
     return yamlfile.read(source)
+
+
+def _conf(source: Source) -> list[Item]:
+    """A `.conf` that is no JSON: blocks in braces, pairs, or YAML."""
+    if re.search(r"[\w\"]\s{0,4}\{", source.text):
+        from .written import braces
+
+        return braces.read(source)
+    if pairs.holds(source.text):
+        return pairs.read(source)
+    try:
+        return yamlfile.read(source)
+    except Refused:
+        return pairs.read(source)
 
 
 def _script(script: Script, source: Source) -> Reading:

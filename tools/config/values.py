@@ -209,7 +209,8 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
         text = pair[1]
     if variable == "zero_stage" and (stage := ZERO.match(text)):
         text = stage[1]
-    value = number(text.split()[0])
+    first, *rest = text.split()
+    value = None if rest and rest[0][0] in OPERATORS else number(first)
     if value is None or (kind == "int" and value != value) or (variable in COUNTED and not isfinite(value)):
         return UNSET
     if variable in MEANS_UNSET and value <= 0 and not (variable == "warmup_steps" and value == 0):
@@ -225,6 +226,8 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
     return value
 
 
+OPERATORS = frozenset("*/+x×")
+"""What makes a number the first of a sum or product, of which it is not the value."""
 MOST_PASSES = 16
 """Up to here `num_iterations` is how often GRPO uses a batch, and no length of a run (own judgement)."""
 PAIR = bounded(r"[(\[]?\s*[\d.eE-]+\s*[, ]\s*([\d.eE-]+)\s*[)\]]?")

@@ -7,9 +7,10 @@ from .source import MAX_ITEMS, Item, Refused, Source
 
 SECTION = bounded(r"\s{0,8}\[([\w.\- ]{1,80})\]\s{0,8}(?:[#;].*)?$")
 PAIR = bounded(
-    r"""\s{0,16}(?:--)?([A-Za-z_][\w.\-]{0,79})\s{0,40}[=:]\s{0,40}("[^"\n]{0,400}"|'[^'\n]{0,400}'|[^\n]{0,400})$"""
+    r"""\s{0,16}(?:--|export\s{1,4})?([^\W\d][\w.\-]{0,79})\s{0,40}[=:]\s{0,40}("[^"\n]{0,400}"|'[^'\n]{0,400}'|[^\n]{0,400})$"""
 )
-COMMENT = bounded(r"\s{1,40}[#;]\s.{0,400}$")
+ASSIGNED = bounded(r"""(?:export\s{1,4})?[A-Za-z_]\w{0,79}=(?:"[^"]*"|'[^']*'|[^\s;&|]*)\s{0,40}(?:#.*)?$""")
+COMMENT = bounded(r"\s{1,40}[#;](?:\s.{0,400})?$")
 COMMON = frozenset(("default", "main", "global", "general"))
 """Headings that say nothing of the keys below them."""
 
@@ -37,6 +38,13 @@ def read(source: Source) -> list[Item]:
                 raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
         offset += len(line)
     return items
+
+
+def only(text: str) -> bool:
+    """Whether a text of variables holds assignments and nothing else, so that no command has to be followed."""
+    lines = [line.strip() for line in text.splitlines()[:200]]
+    said = [line for line in lines if line and not line.startswith(("#", "set "))]
+    return bool(said) and all(ASSIGNED.match(line) for line in said) and "$" not in text
 
 
 def holds(text: str) -> bool:

@@ -10,6 +10,7 @@ from .source import Item
 
 WRAPPERS = ("parameters.",)
 """Sections of a job description that hold the trainer's whole config (MosaicML)."""
+ONE = re.compile(r"\[([^\[\],]{1,80})\]")
 OFF = {"false", "no", "off"}
 
 
@@ -62,7 +63,10 @@ def overrides(items: list[Item]) -> list[Item]:
         if match:
             start = item.start + (1 if item.quoted else 0) + match.end()
             end = item.end - (1 if item.quoted else 0)
-            out.append(Item(match[1], (item.text or "")[match.end() :], "override", start, end))
+            value = (item.text or "")[match.end() :]
+            if one := ONE.fullmatch(value):  # a list of one, as fairseq writes its rate
+                value, start, end = one[1], start + one.start(1), end - 1
+            out.append(Item(match[1], value, "override", start, end))
     return out
 
 
