@@ -60,6 +60,8 @@ def read_settings(
         except Refused as error:
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
+    inside = {name for r in readings for name in r.read_in}
+    readings = _chosen_sections([r for r in readings if r.name not in inside])
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     for reading in readings:
         checks += [Check(f"read {reading.name}", "failed", f"{reading.name}: {p}") for p in reading.problems]
@@ -90,6 +92,19 @@ def without_overridden(readings: list[Reading], run: Run) -> list[Reading]:
         return {key: s for key, s in settings.items() if s.style != DEFAULT}
 
     return [replace(r, values=written(r.values), others=written(r.others)) for r in readings]
+
+
+def _chosen_sections(readings: list[Reading]) -> list[Reading]:
+    """Files of which a launch chooses a part (`--phase anneal`) with what stands in that part; it wins over the rest."""
+    said = {s.raw for r in readings if r.role == "script" for s in (*r.values.values(), *r.others.values())}
+    pointed = {f.rpartition("/")[2] for r in readings if r.role == "script" for f in r.files}
+    out = []
+    for reading in readings:
+        parts = [reading.sections[name] for name in reading.sections if name in said]
+        if len(parts) == 1 and reading.name.rpartition("/")[2] in pointed:
+            reading = replace(reading, values=reading.values | parts[0])
+        out.append(reading)
+    return out
 
 
 def _summary(settings: Settings, unused: list[str]) -> Check:

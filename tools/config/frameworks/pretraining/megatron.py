@@ -31,7 +31,7 @@ FRAMEWORK = Framework(
         eval_steps="eval_interval",
         rope_scaling_factor="rotary_seq_len_interpolation_factor rope_scaling_factor", rope_theta="rotary_base",
         max_position_embeddings="max_position_embeddings",
-        hidden_size="hidden_size", num_layers="num_layers", num_heads="num_attention_heads",
+        hidden_size="hidden_size", intermediate_size="ffn_hidden_size", num_layers="num_layers", num_heads="num_attention_heads",
         num_kv_heads="num_query_groups", head_dim="kv_channels", num_experts="num_experts",
         nccl_timeout="distributed_timeout_minutes",
     ),
