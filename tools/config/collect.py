@@ -41,9 +41,7 @@ class Reading:
     """Files that this script reads in: what they set is set here."""
 
 
-def take(
-    reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...], spoken: bool = False
-) -> None:
+def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...], spoken: bool = False) -> None:
     """Sort items into canonical values and others; of two keys the better ranked, of two equal ones the last.
 
     Args:
@@ -102,7 +100,9 @@ def _set_aside(reading: Reading, item: Item, source: Source, around: Around) -> 
         reading.sections.setdefault(named[0], {})[variable] = as_setting(variable, value, item, source, framework)
 
 
-CONTAINERS = frozenset(("phases", "stages", "profiles", "presets", "variants", "recipes", "experiments", "configs", "runs"))
+CONTAINERS = frozenset(
+    ("phases", "stages", "profiles", "presets", "variants", "recipes", "experiments", "configs", "runs")
+)
 
 
 def _without_value(item: Item) -> Item | None:
@@ -122,7 +122,7 @@ def _lookup(key: str, names: tuple[str, ...], item: Item, around: Around) -> tup
         return "", 0, ""
     hit = None if nobodys else table("generic").get(key)
     if not hit and (nobodys or item.style == "flag"):
-        hit = meant(item.key, item.text, around.beside(item), around.trains)
+        hit = meant(item.key, item.text, around.beside(item), around.trains, around.samples)
     return (hit[0], hit[1] + 50, "generic" if nobodys else names[0]) if hit else ("", 0, "")
 
 
@@ -134,13 +134,25 @@ class Around:
         for item in items:
             section, last = _parts(item.key)
             self.names.setdefault(section, set()).add(words(last))
-        self.trains = any(LR in names for names in self.names.values())
+        self.trains = any(
+            not TRAINING.isdisjoint(names) or "optimizer" in words(section) for section, names in self.names.items()
+        )
+        self.samples = any(
+            "rollout" in words(section) or not SAMPLING.isdisjoint(names) for section, names in self.names.items()
+        )
 
     def beside(self, item: Item) -> set[Words]:
         return self.names.get(_parts(item.key)[0], set())
 
 
-LR = words("lr")
+TRAINING = frozenset(
+    map(words, ("lr", "peak_lr", "max_lr", "base_lr", "weight_decay", "warmup_steps", "max_steps", "optim"))
+)
+"""Names of whoever trains at all."""
+SAMPLING = frozenset(
+    map(words, ("group_size", "num_generations", "samples_per_prompt", "rollout_batch", "adv_estimator"))
+)
+"""Names of whoever trains on its own answers."""
 
 
 def _parts(key: str) -> tuple[str, str]:

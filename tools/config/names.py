@@ -8,30 +8,37 @@ from __future__ import annotations
 ALIASES = {
     word: meant
     for meant, words in {
-        "lr": "lr learningrate",
-        "batch": "batch bs bsz batchsize batches",
+        "lr": "lr learningrate 学习率",
+        "batch": "batch bs bsz batchsize batches 批 批量 批次 批大小",
         "micro batch": "mbs microbatch microbatchsize mbsz",
-        "global batch": "gbs globalbatch gbsz",
-        "device": "device gpu card",
+        "device": "device gpu card 每卡 单卡",
         "devices": "devices gpus cards ngpus",
         "node": "node machine",
         "nodes": "nodes machines nnodes",
-        "accum": "accum accumulate accumulation acc ga gas accums",
-        "grad": "grad grads gradient gradients",
-        "clip": "clip clipping clipnorm",
-        "checkpoint": "checkpoint checkpoints checkpointing ckpt ckpts ckpting recompute rematerialize remat",
+        "accum": "累积 accum accumulate accumulation acc ga gas accums",
+        "grad": "梯度 grad grads gradient gradients",
+        "clip": "裁剪 clip clipping clipnorm",
+        "checkpoint": "checkpoint checkpoints checkpointing ckpt ckpts ckpting 检查点",
+        "recompute": "recompute rematerialize remat recomputation 重计算",
         "save": "save saving saves",
         "keep": "keep retain kept",
         "eval": "eval evaluate evaluation val valid validate validation",
         "log": "log logging report",
         "every": "every interval freq frequency period",
         "step": "step steps iter iters iterations updates",
-        "epoch": "epoch epochs",
-        "warmup": "warmup warm wu rampup",
+        "epoch": "epoch epochs 轮数",
+        "warmup": "预热 warmup warm wu rampup",
         "ratio": "ratio frac fraction share proportion",
-        "schedule": "schedule scheduler sched",
-        "optimizer": "optimizer optimiser optim opt",
-        "weight decay": "wd weightdecay",
+        "schedule": "调度 调度器 schedule scheduler sched",
+        "optimizer": "优化 优化器 optimizer optimiser optim opt",
+        "weight decay": "wd weightdecay 权重衰减",
+        "grad clip": "梯度裁剪",
+        "grad accum": "梯度累积 梯度累加",
+        "device batch": "单卡批量 每卡批量",
+        "global batch": "gbs globalbatch gbsz 全局批量",
+        "warmup ratio": "预热比例",
+        "warmup step": "预热步数",
+        "seed": "seed 种子 随机种子",
         "seq": "seq sequence",
         "len": "len length lens",
         "seq len": "seqlen seqlength",
@@ -50,7 +57,7 @@ ALIASES = {
         "data parallel": "dp",
         "context parallel": "cp",
         "expert parallel": "ep",
-        "parallel": "parallel parallelism par",
+        "parallel": "parallel parallelism par 并行",
         "temperature": "temperature temp",
         "token": "token tokens tok toks",
         "response": "response responses answer answers completion completions resp reply replies",
@@ -83,17 +90,18 @@ JOINED = (
     ("per", "rollout", "perrollout"),
 )
 """Two words that are one."""
-FILLERS = frozenset("num n nb number count of the per size value degree in to a for".split())
+_FILLING = "num n nb number count of the per size value degree in to a for"
+FILLERS = frozenset(_FILLING.split())
 """Words that only say that something is counted."""
-NEUTRAL = frozenset(
-    """
-    train training trainer config configuration conf cfg args arg arguments argument param params parameter parameters
-    hparam hparams hyperparameters hyperparams hyper options opts settings setup set run runtime experiment exp loop main
-    common default defaults base shared general global all kwargs system algo algorithm finetune finetuning ft pretrain
-    sft job launch task pipeline recipe loader dataloader precision 0 step basic
-    scaling applications deployments deployment llm llms loading spec services configs
-    """.split()
-)
+_SORTING = """
+    train training trainer config configuration conf cfg args arg arguments argument param params
+    parameter parameters hparam hparams hyperparameters hyperparams hyper options opts settings setup set
+    run runtime experiment exp loop main common default defaults base shared general global all kwargs
+    system algo algorithm finetune finetuning ft pretrain sft job launch task pipeline recipe loader
+    dataloader precision 0 step basic 训练 配置 参数 加载 misc other scaling applications deployments deployment
+    llm llms loading spec services configs
+"""
+NEUTRAL = frozenset(_SORTING.split())
 """Headings that only sort, with `0` for the first of a list; of every other unknown heading nothing is believed."""
 OPEN_SCOPES = frozenset(
     ("optimizer", "schedule", "model", "student", "data", "batch", "parallel", "lora", "algorithm", "loss", "save")
@@ -104,9 +112,9 @@ SCOPES = {
     for scope, words in {
         "optimizer": "optimizer adam adamw lion sgd adafactor optimization optimisation",
         "schedule": "schedule lr",
-        "model": "model backbone network arch architecture transformer policy actor",
+        "model": "模型 model backbone network arch architecture transformer policy actor",
         "student": "student",
-        "data": "data dataset corpus input datasets",
+        "data": "数据 data dataset corpus input datasets",
         "batch": "batch batching",
         "parallel": "parallel dist distributed mesh topology ranks",
         "rope": "rope rotary",
@@ -126,8 +134,10 @@ SCOPES = {
 """Word of a heading -> what it is about."""
 
 NAMES: dict[str, str] = {
-    "model": "model; model name; model path; model name path; base model; init from; policy init; base; backbone; policy;"
-    " model source; model id; pretrained model name path; pretrained path; pretrained name; arch; pretrained model; student; network; llm; checkpoint init; init checkpoint; model init",
+    "model": "model; model name; model path; model name path; base model; init from; policy init; base; backbone;"
+    " policy;"
+    " model source; model id; pretrained model name path; pretrained path; pretrained name; arch;"
+    " pretrained model; student; network; llm; checkpoint init; init checkpoint; model init",
     "dataset": "dataset; data; train file; data path; train data; training data; data dir; data root; train dir;"
     " train data dir; corpus; train set; data file; dataset path; train path; training file; pref data; prompt data;"
     " preference data; data train; train dataset; pairs; train file data",
@@ -148,14 +158,16 @@ NAMES: dict[str, str] = {
     " max norm; grad max norm; grad norm limit; grad clip value; norm clip; clip",
     "adam_beta2": "beta2; adam beta2; betas; adam betas; optimizer betas; betas 1; adam betas 1",
     "adam_epsilon": "adam eps; optimizer eps",
-    "precision": "precision; mixed precision; amp dtype; train dtype; compute dtype; dtype; autocast dtype; amp precision",
+    "precision": "precision; mixed precision; amp dtype; train dtype; compute dtype; dtype; autocast dtype;"
+    " amp precision",
     "model_dtype": "torch dtype; model dtype; param dtype; weight dtype; load dtype",
     "micro_batch_size": "micro batch; device batch; batch device; batch; train batch device; micro batch device;"
     " device train batch; local batch; batch local; train batch; device micro batch; img device; sample device",
     "grad_accumulation": "accum; grad accum; accum grad; accum step; grad accum step; accum every; update every;"
     " accum grad batch; grad step accum",
     "global_batch_size": "global batch; total batch; effective batch; global train batch; batch global; batch total",
-    "sequence_length": "seq len; max seq len; max seq; max len; ctx; ctx len; max ctx; max ctx len; block; ctx window;"
+    "sequence_length": "seq len; max seq len; max seq; max len; ctx; ctx len; max ctx; max ctx len; block;"
+    " ctx window;"
     " max token; seq; max seq token; max token seq; token seq; max text token; max sample token; max token row;"
     " max token sample; cutoff len",
     "tensor_parallel": "tensor parallel; tensor model parallel",
@@ -165,14 +177,15 @@ NAMES: dict[str, str] = {
     "data_parallel": "data parallel",
     "zero_stage": "zero stage; zero; deepspeed zero stage; deepspeed stage",
     "activation_checkpointing": "grad checkpoint; activation checkpoint; checkpoint activation; checkpoint grad;"
-    " activation recompute; use grad checkpoint; enable grad checkpoint",
+    " activation recompute; recompute; full recompute; use grad checkpoint; enable grad checkpoint",
     "flash_attention": "flash attention; use flash attention; flash; attention implementation; attention impl",
     "num_workers": "worker; loader worker; data worker; dataloader worker; worker device; data loader worker",
     "pin_memory": "pin mem; loader pin mem",
     "seed": "seed; random seed; random state; train seed; rng seed; seed everything; global seed",
     "save_steps": "save every; save step; checkpoint every; save every step; checkpoint every step; checkpoint step;"
     " save checkpoint every; save step every",
-    "save_total_limit": "keep last; keep checkpoint; save total limit; checkpoint total limit; keep latest; keep last k;"
+    "save_total_limit": "keep last; keep checkpoint; save total limit; checkpoint total limit; keep latest;"
+    " keep last k;"
     " max checkpoint; checkpoint keep; keep latest k; checkpoint max; keep last checkpoint; save keep; save limit;"
     " checkpoint limit; max keep; keep",
     "log_steps": "log every; log step; log every step; print every; log every step",
@@ -180,7 +193,8 @@ NAMES: dict[str, str] = {
     "dpo_beta": "dpo beta; kto beta; simpo beta; ipo beta; preference beta",
     "kl_coef": "kl coef; kl weight; kl beta; kl penalty; init kl coef; kl penalty coef; grpo beta; ppo beta; grpo kl;"
     " ppo kl; ref kl coef; ref kl weight; kl loss coef",
-    "num_generations": "generation; group; sample prompt; response prompt; rollout prompt; generation prompt; group sample;"
+    "num_generations": "generation; group; sample prompt; response prompt; rollout prompt; generation prompt;"
+    " group sample;"
     " sample response prompt; prompt response",
     "rollout_batch_size": "rollout batch; prompt step; prompt per rollout; rollout prompt batch; prompt batch;"
     " prompt iteration",
@@ -205,14 +219,15 @@ NAMES: dict[str, str] = {
     " sglang tensor parallel; inference tensor parallel; engine tensor; rollout tensor model parallel",
     "hidden_size": "hidden; hidden dim; d model; embd; embed dim; model dim; dim; width; hidden width; embedding dim;"
     " d hidden; model width; emb dim",
-    "num_layers": "layer; model layer; hidden layer; decoder layer; transformer layer",
+    "num_layers": "layer; model layer; hidden layer; transformer layer",
     "num_heads": "head; attention head; model head; q head; query head",
     "num_kv_heads": "kv head; key value head; kv; query group; attention kv head; head kv",
     "head_dim": "head dim; d head; dim head; dim kv",
     "intermediate_size": "ffn; ffn dim; d ffn; ffn hidden; ffn width; dim ffn; ffn hidden dim; inner dim; d inner",
     "vocab_size": "vocab",
     "num_experts": "expert; moe expert; local expert; routed expert",
-    "tie_embeddings": "tie emb; tie embedding; tie embeddings; tied embeddings; tied; tie word embeddings; weight tying;"
+    "tie_embeddings": "tie emb; tie embedding; tie embeddings; tied embeddings; tied; tie word embeddings;"
+    " weight tying;"
     " tied emb; share embeddings",
     "init_std": "init std; init method std; initializer range; std init",
     "norm_epsilon": "norm eps; rms norm eps; rms eps; layer norm eps; ln eps; layernorm eps; rmsnorm eps",
@@ -221,9 +236,11 @@ NAMES: dict[str, str] = {
     "train_tokens": "train token; total token; training token; token total; token budget",
     "sampling": "do sample",
     "repetition_penalty": "repetition penalty; rep penalty",
+    "chat_template": "chat template; template",
     "packing": "packing; pack; pack sequences; pack samples; sample packing; packed",
 }
-"""Variable -> names for it, best first, separated by semicolons; the order of the words of a name counts for nothing."""
+"""Variable -> names for it, best first, separated by semicolons;"
+" the order of the words of a name counts for nothing."""
 
 SCOPED: dict[str, dict[str, str]] = {
     "optimizer": {
@@ -273,7 +290,8 @@ SCOPED: dict[str, dict[str, str]] = {
         "num_generations": "n; sample; response; group; generation; sample prompt; response prompt",
         "rollout_batch_size": "prompt; batch; prompt step; prompt batch; prompt per rollout",
         "rollout_temperature": "temperature; sample temperature",
-        "max_response_length": "max new token; max token; max response len; response len; max response; max response token;"
+        "max_response_length": "max new token; max token; max response len; response len; max response;"
+        " max response token;"
         " max len; max gen len",
         "max_prompt_length": "max prompt len; max prompt token; prompt len; prompt token; max prompt",
         "engine_kind": "engine; backend; kind; name; engine kind; engine name",

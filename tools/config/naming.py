@@ -12,25 +12,26 @@ from collections.abc import Callable, Collection
 from functools import cache
 
 from ..patterns import bounded
-from .names import ALIASES, FILLERS, JOINED, NAMES, NEUTRAL, OPEN_SCOPES, SCOPED, SCOPES, SERVED
 from .keys import table
-from .values import PAIR, STAGES, boolean, number
+from .names import ALIASES, FILLERS, JOINED, NAMES, NEUTRAL, OPEN_SCOPES, SCOPED, SCOPES, SERVED
+from .values import ALONE, PAIR, STAGES, boolean, number
 
 Words = frozenset[str]
 LEVEL = re.compile(r"[./:]")
-WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\W\d_A-Za-z]+")
 LONGEST = 120
 """Characters of a key beyond which it is no name."""
 ENGINES = re.compile(r"vllm|sglang|hf|huggingface|transformers|tgi|lmdeploy|trt(_?llm)?", re.IGNORECASE)
 NO_MODEL = re.compile(
     r"(?i)(?:vllm|sglang|hf|local\S*|openai\S*|auto|none|null|default|chat|base|instruct|causal\S*|automodel\S*"
-    r"|seq2seq\S*|transformers?|https?:.*|.*\.(?:ya?ml|toml|py|sh|cfg|ini|jinja2?|log|txt|csv|tsv|jsonl|parquet))"
+    r"|seq2seq\S*|transformers?|hf-\S*|gpt-[345o]\S*|claude\S*|gemini\S*|o[134](?:-\S*)?|https?:.*|.*\.(?:ya?ml|json|toml|py|sh|cfg|ini|jinja2?|log|txt|csv|tsv|jsonl|parquet))"
 )
 """Values under a name for a model that are kinds, servers or other files."""
 PLAUSIBLE_TEXT = bounded(r"[\w\u4e00-\u9fff~$./{][^\n\x00]{0,300}")
 SHORT_WORD = bounded(r"[A-Za-z][\w .+\-]{1,40}")
 FEW_WORDS = 4
-ONE = frozenset("step iter iteration update epoch layer head expert worker generation token".split())
+_ONE = "step iter iteration update epoch layer head expert worker generation token"
+ONE = frozenset(_ONE.split())
 """Bare words in the singular: which one, not how many."""
 MANY = frozenset(("max_steps", "epochs", "num_layers", "num_heads", "num_experts", "num_workers", "num_generations"))
 
@@ -77,6 +78,7 @@ FITS: dict[str, Callable[[str], bool]] = {
     "rope_scaling_type": _word,
     "freeze": lambda text: number(text) is None and boolean(text) is not False,
     "deepspeed": lambda text: text.endswith(".json"),
+    "chat_template": lambda text: len(text) < LONGEST and boolean(text) is None and number(text) is None,
     "engine_kind": lambda text: bool(ENGINES.fullmatch(text)),
     "adam_beta2": _betas,
     "learning_rate": _number(1e-12, 1),
@@ -113,15 +115,27 @@ FITS: dict[str, Callable[[str], bool]] = {
     "nccl_timeout": _number(1, 1e8),
 }  # fmt: skip
 """Whether a value can be the variable's at all, where only the words of its key say so."""
-COUNTS = frozenset(
-    """max_steps decay_steps save_steps save_total_limit log_steps eval_steps tensor_parallel pipeline_parallel
+_COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_steps tensor_parallel pipeline_parallel
     context_parallel expert_parallel data_parallel engine_tensor_parallel engine_pipeline_parallel engine_data_parallel
     world_size nodes gpus_per_node num_workers max_num_seqs num_layers num_heads num_kv_heads num_experts lora_rank
-    rollout_batch_size rope_original_positions zero_stage""".split()
-)
+    rollout_batch_size rope_original_positions zero_stage"""
+COUNTS = frozenset(_COUNTS.split())
 SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings"))
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
+BATCH, TRAIN_BATCH = frozenset(("batch",)), frozenset(("train", "batch"))
+SERVED_LENGTHS = {
+    frozenset(said.split()): variable
+    for said, variable in (
+        ("ctx", "max_model_len"),
+        ("ctx len", "max_model_len"),
+        ("ctx window", "max_model_len"),
+        ("max ctx", "max_model_len"),
+        ("max ctx len", "max_model_len"),
+        ("max token", "max_response_length"),
+    )
+}
+"""Names of a length that is not the training's where nothing is trained."""
 LEAST_CLIP = 0.5
 """A bare `clip` below it may be PPO's ratio (own judgement)."""
 ADAM = (frozenset(("betas",)), frozenset(("beta2",)), frozenset(("betas", "1")), frozenset(("adam", "beta2")))
@@ -165,7 +179,9 @@ def _common() -> dict[Words, tuple[str, int]]:
     return rows
 
 
-def meant(key: str, text: str | None, beside: Collection[Words] = (), trains: bool = True) -> tuple[str, int] | None:
+def meant(
+    key: str, text: str | None, beside: Collection[Words] = (), trains: bool = True, samples: bool = False
+) -> tuple[str, int] | None:
     """(variable, rank) of a key by its words, or None.
 
     Args:
@@ -173,6 +189,7 @@ def meant(key: str, text: str | None, beside: Collection[Words] = (), trains: bo
         text: its value.
         beside: the words of the last levels of the keys under the same heading.
         trains: whether the same file has a learning rate.
+        samples: whether the same file trains on what the model says: a batch may count prompts there.
     """
     if text is None or len(key) > LONGEST:
         return None
@@ -184,7 +201,26 @@ def meant(key: str, text: str | None, beside: Collection[Words] = (), trains: bo
     hit = _found(said, sections, beside, trains)
     if hit and hit[0] in MANY and last.lower() in ONE:
         return None
-    return hit if hit and fits(hit[0], text.strip(), said, sections) else None
+    scopes = {SCOPES[w] for part in sections for w in part if w in SCOPES}
+    if not hit or _doubtful(hit[0], text.strip(), said, scopes, beside, samples):
+        return None
+    if not trains and hit[0] == "sequence_length" and said in SERVED_LENGTHS:
+        hit = (SERVED_LENGTHS[said], hit[1])
+    if trains and hit[0] == "max_model_len" and not scopes & {"engine", "rollout"}:
+        return None
+    return hit if fits(hit[0], text.strip(), said) else None
+
+
+def _doubtful(
+    variable: str, text: str, said: Words, scopes: Collection[str], beside: Collection[Words], samples: bool
+) -> bool:
+    """Whether a name may mean something else here: a clip that is PPO's ratio, a batch of prompts."""
+    if variable == "grad_clip" and said == CLIP and (samples or "optimizer" not in scopes):
+        return (number(text) or 0) < LEAST_CLIP
+    if variable == "micro_batch_size" and said in (BATCH, TRAIN_BATCH):
+        accumulates = any("accum" in name for name in beside)
+        return (samples and not accumulates) or "algorithm" in scopes or (said == TRAIN_BATCH and not accumulates)
+    return False
 
 
 def sorting(heading: str) -> str | None:
@@ -223,10 +259,10 @@ def _of_engine(said: Words, sections: list[Words], scopes: list[str]) -> tuple[s
     return BELOW["engine"].get(said) or BELOW["engine"].get(inside)
 
 
-def fits(variable: str, text: str, said: Words, sections: Collection[Words] = ()) -> bool:
+def fits(variable: str, text: str, said: Words) -> bool:
     """Whether a value can be this variable's, where only the words of its key say that it is."""
-    if variable == "grad_clip" and said == CLIP and not sections:
-        return (number(text) or 0) >= LEAST_CLIP
+    if alone := ALONE.fullmatch(text):
+        text = alone[1]
     if variable == "grad_clip" and text.lower() in ("null", "none"):
         return True
     if variable == "warmup_steps" and "." in text and said != WARMUP:

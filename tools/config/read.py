@@ -149,7 +149,9 @@ def read_source(source: Source, syntax: str) -> Reading:
 
 def _taken(source: Source, items: list[Item], framework: str, program: bool) -> Reading:
     """The settings as one framework spells them."""
-    reading = Reading(source.name, "generic" if program else named(framework).role, framework)
+    given = bool(items) and all(i.style == "override" for i in items)
+    role = "script" if given else "generic" if program else named(framework).role
+    reading = Reading(source.name, role, framework)
     reading.hints += [source.name, *(i.key.split(".")[0] for i in items if i.key.split(".")[0] in STAGES)]
     take(reading, [i for i in items if i.style != "env"], source, (framework,))
     take(reading, [i for i in items if i.style == "env"], source, ("env",))

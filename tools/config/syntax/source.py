@@ -13,7 +13,8 @@ from pathlib import Path
 from ...findings import TriageError
 
 MAX_BYTES = {"json": 8_000_000, "yaml": 400_000, "shell": 1_000_000, "toml": 1_000_000, "pairs": 400_000,
-             "unit": 200_000, "typed": 200_000, "python": 1_000_000, "makefile": 200_000, "notebook": 20_000_000}  # fmt: skip
+             "unit": 200_000, "typed": 200_000,
+             "python": 1_000_000, "makefile": 200_000, "notebook": 20_000_000}  # fmt: skip
 """Largest file that is parsed, by syntax: a config beyond this is data, and the YAML reader is slow."""
 MAX_DEPTH = 100
 """Deepest nesting that is followed."""
