@@ -116,7 +116,7 @@ SCOPES = {
         "student": "student",
         "data": "数据 data dataset corpus input datasets",
         "batch": "batch batching",
-        "parallel": "parallel dist distributed mesh topology ranks",
+        "parallel": "hardware cluster resources parallel dist distributed mesh topology ranks",
         "rope": "rope rotary",
         "rollout": "rollout",
         "engine": "engine vllm sglang serve serving server inference",
@@ -139,7 +139,8 @@ NAMES: dict[str, str] = {
     " model source; model id; pretrained model name path; pretrained path; pretrained name; arch;"
     " pretrained model; student; network; llm; checkpoint init; init checkpoint; model init",
     "dataset": "dataset; data; train file; data path; train data; training data; data dir; data root; train dir;"
-    " train data dir; corpus; train set; data file; dataset path; train path; training file; pref data; prompt data;"
+    " train data dir; corpus; train set; data file; dataset path; train path; training file; pref data;"
+    " prompt data; prompt path; prompt file; prompt dataset;"
     " preference data; data train; train dataset; pairs; train file data",
     "stage": "stage; train stage; training stage; finetune stage",
     "optimizer": "optimizer; optimizer name; optimizer type; optimizer class",
@@ -182,14 +183,15 @@ NAMES: dict[str, str] = {
     "num_workers": "worker; loader worker; data worker; dataloader worker; worker device; data loader worker",
     "pin_memory": "pin mem; loader pin mem",
     "seed": "seed; random seed; random state; train seed; rng seed; seed everything; global seed",
-    "save_steps": "save every; save step; checkpoint every; save every step; checkpoint every step; checkpoint step;"
+    "save_steps": "save every; save; save step; checkpoint every; save every step; checkpoint every step;"
+    " checkpoint step;"
     " save checkpoint every; save step every",
     "save_total_limit": "keep last; keep checkpoint; save total limit; checkpoint total limit; keep latest;"
     " keep last k;"
     " max checkpoint; checkpoint keep; keep latest k; checkpoint max; keep last checkpoint; save keep; save limit;"
     " checkpoint limit; max keep; keep",
-    "log_steps": "log every; log step; log every step; print every; log every step",
-    "eval_steps": "eval every; eval step; eval every step; test every",
+    "log_steps": "log every; log; log step; log every step; print every; log every step",
+    "eval_steps": "eval every; eval; eval step; eval every step; test every",
     "dpo_beta": "dpo beta; kto beta; simpo beta; ipo beta; preference beta",
     "kl_coef": "kl coef; kl weight; kl beta; kl penalty; init kl coef; kl penalty coef; grpo beta; ppo beta; grpo kl;"
     " ppo kl; ref kl coef; ref kl weight; kl loss coef",
@@ -244,7 +246,7 @@ NAMES: dict[str, str] = {
 
 SCOPED: dict[str, dict[str, str]] = {
     "optimizer": {
-        "optimizer": "name; type; kind; class; cls; _name; algo",
+        "optimizer": "name; type; kind; class; cls; _name; algo; algorithm",
         "learning_rate": "rate; peak",
         "weight_decay": "decay",
         "adam_epsilon": "eps",
@@ -296,7 +298,8 @@ SCOPED: dict[str, dict[str, str]] = {
         "max_prompt_length": "max prompt len; max prompt token; prompt len; prompt token; max prompt",
         "engine_kind": "engine; backend; kind; name; engine kind; engine name",
         "engine_tensor_parallel": "tensor parallel; tensor; tensor model parallel; engine tensor parallel",
-        "gpu_memory_utilization": "device mem utilization; mem utilization; mem fraction; mem fraction static; mem",
+        "gpu_memory_utilization": "device mem utilization; mem utilization; mem fraction; mem fraction static;"
+        " mem; device mem fraction",
         "max_num_seqs": "max seqs; seqs",
         "max_model_len": "max model len",
     },
@@ -305,7 +308,8 @@ SCOPED: dict[str, dict[str, str]] = {
         "engine_tensor_parallel": "tensor parallel; tensor; tensor model parallel",
         "engine_pipeline_parallel": "pipeline parallel; pipeline",
         "engine_data_parallel": "data parallel",
-        "gpu_memory_utilization": "device mem utilization; mem utilization; mem fraction; mem fraction static; mem",
+        "gpu_memory_utilization": "device mem utilization; mem utilization; mem fraction; mem fraction static;"
+        " mem; device mem fraction",
         "max_num_seqs": "max seqs; seqs; max running requests; max batch",
         "max_model_len": "max model len; max len; ctx len; ctx; max seq len",
         "rope_scaling_type": "rope type; rope scaling type; rope scaling rope type",

@@ -123,6 +123,7 @@ COUNTS = frozenset(_COUNTS.split())
 SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings"))
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
+DEVICES, NODES = frozenset(("devices",)), frozenset(("nodes",))
 BATCH, TRAIN_BATCH = frozenset(("batch",)), frozenset(("train", "batch"))
 SERVED_LENGTHS = {
     frozenset(said.split()): variable
@@ -136,6 +137,8 @@ SERVED_LENGTHS = {
     )
 }
 """Names of a length that is not the training's where nothing is trained."""
+EVERY, LEAST_EVERY = tuple(frozenset((word,)) for word in ("save", "log", "eval")), 5
+"""A bare `save: 500` counts steps; a small number may be a switch or count epochs (own judgement)."""
 LEAST_CLIP = 0.5
 """A bare `clip` below it may be PPO's ratio (own judgement)."""
 ADAM = (frozenset(("betas",)), frozenset(("beta2",)), frozenset(("betas", "1")), frozenset(("adam", "beta2")))
@@ -198,7 +201,7 @@ def meant(
         last = f"{above.pop()} 1"
     said = words(last)
     sections = [w for part in above if (w := words(part) - NEUTRAL)]
-    hit = _found(said, sections, beside, trains)
+    hit = _found(said, sections, beside, trains, samples)
     if hit and hit[0] in MANY and last.lower() in ONE:
         return None
     scopes = {SCOPES[w] for part in sections for w in part if w in SCOPES}
@@ -217,6 +220,10 @@ def _doubtful(
     """Whether a name may mean something else here: a clip that is PPO's ratio, a batch of prompts."""
     if variable == "grad_clip" and said == CLIP and (samples or "optimizer" not in scopes):
         return (number(text) or 0) < LEAST_CLIP
+    if said in EVERY:
+        return (number(text) or 0) < LEAST_EVERY
+    if variable == "world_size" and said == DEVICES:
+        return NODES in beside
     if variable == "micro_batch_size" and said in (BATCH, TRAIN_BATCH):
         accumulates = any("accum" in name for name in beside)
         return (samples and not accumulates) or "algorithm" in scopes or (said == TRAIN_BATCH and not accumulates)
@@ -229,7 +236,9 @@ def sorting(heading: str) -> str | None:
     return next((SCOPES[w] for w in sorted(said) if w in SCOPES), "" if not said else None)
 
 
-def _found(said: Words, sections: list[Words], beside: Collection[Words], trains: bool) -> tuple[str, int] | None:
+def _found(
+    said: Words, sections: list[Words], beside: Collection[Words], trains: bool, samples: bool
+) -> tuple[str, int] | None:
     adams = said == EPS and any(a in beside for a in ADAM)
     if not sections:
         return ("adam_epsilon", 0) if adams else _common().get(said)
@@ -237,6 +246,8 @@ def _found(said: Words, sections: list[Words], beside: Collection[Words], trains
     known = [bool(s) and all(w in SCOPES or w in said for w in p) for s, p in zip(scopes, sections, strict=True)]
     if all(known):
         if "engine" in scopes and (hit := _of_engine(said, sections, scopes)):
+            return hit
+        if samples and scopes[-1] == "decode" and (hit := BELOW["rollout"].get(said)):
             return hit
         if hit := BELOW[scopes[-1]].get(said):
             return hit

@@ -73,6 +73,19 @@ def test_which_step_or_device_it_is_is_no_count():
     assert values("step: 4000\ndevice: 3\nepoch: 2\nlr: 1.0e-4\n") == {"learning_rate": 1e-4}
 
 
+def test_a_bare_save_is_a_number_of_steps_or_a_switch():
+    assert values("train: {lr: 1.0e-4, save: 700, log: 25}\n")["save_steps"] == 700.0
+    assert not {"save_steps", "log_steps"} & set(values("train: {lr: 1.0e-4, save: true, log: 1}\n"))
+
+
+def test_sampling_is_the_rollouts_where_answers_are_trained_on():
+    text = "algo: {group_size: 6}\npolicy: {lr: 1.0e-6}\nsampling: {temperature: 0.9, tensor_parallel: 2}\n"
+    assert values(text)["rollout_temperature"] == 0.9
+    assert values(text)["engine_tensor_parallel"] == 2
+    assert "rollout_temperature" not in values("train: {lr: 1.0e-6}\nsampling: {temperature: 0.9}\n")
+    assert "world_size" not in values("hardware: {nodes: 2, gpus: 8}\nlr: 1.0e-6\n")
+
+
 def test_an_engine_inside_a_training_or_alone():
     rl = values("lr: 1.0e-6\nrollout: {engine: sglang, tp: 4, n: 12, temp: 0.9, prompts: 64, max_new: 900}\nseed: 4\n")
     assert (rl["engine_kind"], rl["engine_tensor_parallel"], rl["num_generations"]) == ("sglang", 4, 12)
