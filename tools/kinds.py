@@ -62,7 +62,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"(?:^|[_.-])(?:config|args|arguments|h?params|hyperparameters|settings)\.json$", _I), "config", "configuration file name"),
     (re.compile(r"^(?:all_|eval_|test_|predict_|base_|before_|after_|lm_?eval\w*_)?results?(?:[_.-].*)?\.json$|^(?:eval|evaluation|metrics_eval|lm_eval)[\w.-]*\.json$", _I), "eval", "evaluation result name"),
     (re.compile(r"^(?:samples|gens?|generations?|generated|replies|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
-    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk|service)$|^(?:launch|train|run|serve|env)\w{0,20}\.env$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
+    (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk|service)$|^\w[\w-]{0,40}\.env$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
     (re.compile(r"^(?:\w+[-_.])?(?:metrics?|history|results?|scores?|logs?|summary|stats|scalars|evals?)\.(?:parquet|arrow|feather)$", _I), "table", "columnar file named after what is measured"),
     (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb|properties|json5|jsonc|hocon|conf|jsonnet|libsonnet|gin)$|^\.env(?!.*(?:example|sample|template|dist$))(?:\.[\w-]{1,30})?$|^(?!.*(?:example|sample|template))[\w.-]{1,60}\.env$", _I), "config", "configuration file name"),
 )  # fmt: skip

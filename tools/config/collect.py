@@ -9,22 +9,13 @@ from dataclasses import dataclass, field, replace
 from ..settings import Setting
 from .frameworks import named
 from .keys import normal, table
+from .naming import Words, meant, sorting, words
 from .syntax import commands
 from .syntax.shellvalues import UNKNOWN
 from .syntax.source import Item, Source
 from .values import UNSET, convert, measured
 
 BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
-
-_SORTING = """
-    args arguments algo algorithm batch batching ckpt checkpoint checkpointing config data dataloader dataset dist
-    distributed dpo engine experiment finetune generation grpo hparams hyperparameters hyperparams loader lora
-    loss loop lr_schedule model opt optim optimization optimiser optimizer parallel parallelism params parameters peft
-    policy ppo precision pretrain ranks rl rope rollout run runtime sampler sampling sched schedule scheduler serve
-    serving setup sft system train trainer training vllm actor
-"""
-PLAIN_SECTIONS = frozenset(_SORTING.split())
-"""Headings that only sort the keys of a run; one of another model (critic, reference, evaluation) is none of them."""
 
 
 @dataclass
@@ -46,13 +37,25 @@ class Reading:
     broken: list[Setting] = field(default_factory=list)
     """Flags cut off from their command."""
     problems: list[str] = field(default_factory=list)
+    sections: dict[str, dict[str, Setting]] = field(default_factory=dict)
+    """What stands below a heading that only a launch can choose (a phase, a profile), by the heading."""
+    read_in: set[str] = field(default_factory=set)
+    """Files that this script reads in: what they set is set here."""
 
 
-def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...]) -> None:
-    """Sort items into canonical values and others; of two keys the better ranked, of two equal ones the last."""
+def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...], spoken: bool = False) -> None:
+    """Sort items into canonical values and others; of two keys the better ranked, of two equal ones the last.
+
+    Args:
+        reading: what is filled.
+        items: what stands in the file.
+        source: the file.
+        names: frameworks whose names are tried, in this order.
+        spoken: whether variables of the environment count by their words: a program reads them.
+    """
     ranks: dict[str, int] = {}
     items = list(items)
-    acting = any(ENVIRONMENTS.search(i.key) for i in items)
+    acting, around = any(ENVIRONMENTS.search(i.key) for i in items), Around(items)
     for item in items:
         if item.text is not None and UNKNOWN in item.text:
             item = _without_value(item)
@@ -60,7 +63,8 @@ def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[s
                 continue
         key = normal(item.key)
         _note_file(reading, item)
-        variable, rank, framework = _lookup(key, names if item.style != "env" else ("env",))
+        known = names if item.style != "env" else ("env", "generic") if spoken else ("env",)
+        variable, rank, framework = _lookup(key, known, item, around)
         if item.means:
             variable, rank, framework = item.means, 0, names[0]
         variable = _of_engine(variable, key)
@@ -71,6 +75,8 @@ def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[s
         if not variable or value is UNSET:
             if item.style != "env" or key.startswith("nccl_"):
                 _other(reading, item, source, names[0])
+            if "generic" in names and item.style != "env":
+                _set_aside(reading, item, source, around)
             continue
         setting = as_setting(variable, value, item, source, framework)
         loser = reading.values.get(variable)
@@ -85,6 +91,26 @@ def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[s
                 reading.others[loser.key.lstrip("-")] = replace(loser, variable=loser.key.lstrip("-"))
 
 
+def _set_aside(reading: Reading, item: Item, source: Source, around: Around) -> None:
+    """What a key would mean below a heading of its own, if a launch names that heading."""
+    *above, last = item.key.split(".")
+    chosen = [part for part in above if sorting(part) is None]
+    named = [part for part in chosen if part.lower() not in CONTAINERS]
+    if len(named) != 1:
+        return
+    key = ".".join(part for part in (*above, last) if part not in chosen)
+    variable, _, framework = _lookup(normal(key), ("generic",), replace(item, key=key), around)
+    variable, text = measured(variable, item.text)
+    value = convert(variable, text, key) if variable else UNSET
+    if variable and value is not UNSET:
+        reading.sections.setdefault(named[0], {})[variable] = as_setting(variable, value, item, source, framework)
+
+
+CONTAINERS = frozenset(
+    ("phases", "stages", "profiles", "presets", "variants", "recipes", "experiments", "configs", "runs")
+)
+
+
 def _without_value(item: Item) -> Item | None:
     """A flag whose value is not visible: kept as a switch if it can be one."""
     if item.style == "flag" and normal(item.key) in commands.BARE:
@@ -92,24 +118,53 @@ def _without_value(item: Item) -> Item | None:
     return None
 
 
-def _lookup(key: str, names: tuple[str, ...]) -> tuple[str, int, str]:
+def _lookup(key: str, names: tuple[str, ...], item: Item, around: Around) -> tuple[str, int, str]:
     """Variable, rank and framework of a key, of the first framework that knows it."""
     for name in names:
         if hit := table(name).get(key):
             return hit[0], hit[1], name
-    if names[0] == "generic" and (hit := _in_section(key)):
-        return hit[0], hit[1] + 50, names[0]
-    if names[0] != "generic" and "." not in key and named(names[0]).tolerant and (hit := table("generic").get(key)):
-        return hit[0], hit[1] + 50, names[0]
-    return "", 0, ""
+    nobodys = "generic" in names
+    if not nobodys and ("." in key or not named(names[0]).tolerant):
+        return "", 0, ""
+    hit = None if nobodys else table("generic").get(key)
+    if not hit and (nobodys or item.style == "flag"):
+        hit = meant(item.key, item.text, around.beside(item), around.trains, around.samples)
+    return (hit[0], hit[1] + 50, "generic" if nobodys else names[0]) if hit else ("", 0, "")
 
 
-def _in_section(key: str) -> tuple[str, int] | None:
-    """What a key of nobody's means under headings that say nothing else of it: `train.optim.lr`, `args.seq_len`."""
-    *sections, last = key.split(".")
-    if not sections or not PLAIN_SECTIONS.issuperset(sections):
-        return None
-    return table("generic").get(f"{sections[-1]}.{last}") or table("generic").get(last)
+class Around:
+    """What stands beside a key of a file."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.names: dict[str, set[Words]] = {}
+        for item in items:
+            section, last = _parts(item.key)
+            self.names.setdefault(section, set()).add(words(last))
+        self.trains = any(
+            not TRAINING.isdisjoint(names) or "optimizer" in words(section) for section, names in self.names.items()
+        )
+        self.samples = any(
+            "rollout" in words(section) or not SAMPLING.isdisjoint(names) for section, names in self.names.items()
+        )
+
+    def beside(self, item: Item) -> set[Words]:
+        return self.names.get(_parts(item.key)[0], set())
+
+
+TRAINING = frozenset(
+    map(words, ("lr", "peak_lr", "max_lr", "base_lr", "weight_decay", "warmup_steps", "max_steps", "optim"))
+)
+"""Names of whoever trains at all."""
+SAMPLING = frozenset(
+    map(words, ("group_size", "num_generations", "samples_per_prompt", "rollout_batch", "adv_estimator"))
+)
+"""Names of whoever trains on its own answers."""
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """The headings of a key and its last name; an element of a list counts as its list."""
+    section, _, last = re.sub(r"\.\d+$", "", key).rpartition(".")
+    return section, last
 
 
 def _of_engine(variable: str, key: str) -> str:
@@ -143,9 +198,9 @@ def _note_file(reading: Reading, item: Item) -> None:
 
 def as_setting(variable: str, value: object, item: Item, source: Source, framework: str) -> Setting:
     """The item as a setting at its place in the file, with the text that stands there."""
-    raw = source.text[item.start : item.end]
-    column = source.column(item.start) if item.end > item.start else -1
-    start = item.start
+    source, start = source.part(item.start)
+    raw = source.text[start : start + item.end - item.start]
+    column = source.column(start) if item.end > item.start else -1
     if item.quoted and len(raw) >= 2 and raw[0] in "'\"" and raw[0] == raw[-1]:
         raw, column, start = raw[1:-1], column + 1, start + 1
     if "\n" in raw:

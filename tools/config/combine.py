@@ -20,7 +20,7 @@ from .syntax.source import DEFAULT, Refused
 from .telling import stage_in
 from .values import RL, STAGES
 from .written import beside
-from .written.layered import layered, without_sourced
+from .written.layered import layered
 
 PRECEDENCE = (
     "notes",
@@ -67,11 +67,12 @@ def read_settings(
         except Refused as error:
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
+    inside = {name for r in readings for name in r.read_in}
+    readings = _chosen_sections([r for r in readings if r.name not in inside])
     readings = programs.chosen(readings, run)
     programs.launch(readings)
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     near = _of_attempt(run.artifacts, run, attempt)
-    readings = without_sourced(readings)
     readings = layered([*readings, *beside.tables(near, read)])
     readings = with_logs(run, attempt, readings)
     readings += beside.told(near, readings)
@@ -104,6 +105,19 @@ def without_overridden(readings: list[Reading], run: Run) -> list[Reading]:
         return {key: s for key, s in settings.items() if s.style != DEFAULT}
 
     return [replace(r, values=written(r.values), others=written(r.others)) for r in readings]
+
+
+def _chosen_sections(readings: list[Reading]) -> list[Reading]:
+    """Files of which a launch chooses a part (`--phase anneal`), with what stands there winning over the rest."""
+    said = {s.raw for r in readings if r.role == "script" for s in (*r.values.values(), *r.others.values())}
+    pointed = {f.rpartition("/")[2] for r in readings if r.role == "script" for f in r.files}
+    out = []
+    for reading in readings:
+        parts = [reading.sections[name] for name in reading.sections if name in said]
+        if len(parts) == 1 and reading.name.rpartition("/")[2] in pointed:
+            reading = replace(reading, values=reading.values | parts[0])
+        out.append(reading)
+    return out
 
 
 def _summary(settings: Settings, unused: list[str]) -> Check:
@@ -159,7 +173,10 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
     shadowed = [s for r in unused if r.role == "request" for s in r.values.values()]  # of several, each was meant
     for reading in chosen:
         for variable, setting in reading.values.items():
-            if (old := values.get(variable)) and old.value != setting.value:
+            if (old := values.get(variable)) and _only_a_label(setting, old, reading):
+                shadowed.append(setting)
+                continue
+            if old and old.value != setting.value:
                 shadowed.append(old)
             values[variable] = setting
         shadowed += reading.shadowed
@@ -192,6 +209,14 @@ def _leading(chosen: list[Reading]) -> list[Reading]:
     return files or [r for r in chosen if r.role == "log"] or chosen
 
 
+def _only_a_label(setting: Setting, old: Setting, reading: Reading) -> bool:
+    """Whether a script that does not name the trainer's file says under a common name what that file knows better."""
+    plain = setting.variable in ("model", "dataset") and setting.framework == "generic" and reading.role == "script"
+    shorter = "/" in old.raw and "/" not in setting.raw
+    pointed = any(_same_file(old.file, f) for f in reading.files)
+    return plain and old.framework != "generic" and (shorter or not pointed)
+
+
 def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[tuple[Setting, Setting]]]:
     """One file per role: the one that the others point to, else the one that says most, nearest to the root."""
     chosen: list[Reading] = []
@@ -205,7 +230,7 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
         named = [r for r in group if any(_same_file(r.name, f) for f in pointed)]
         if len(group) > 1 and role in ("model", "tokenizer", "generation"):
             group.sort(key=lambda r: r.name.count("/"))
-        ranked = sorted(named or group, key=lambda r: (-_interest(r), r.name.count("/"), r.name))
+        ranked = sorted(named or group, key=lambda r: (_second(r, group), -_interest(r), r.name.count("/"), r.name))
         kept = ranked if named and role != "script" else ranked[:1]
         if role == "program":
             kept = programs.together(group, ranked[0], [c for r in readings for c in r.programs])
@@ -216,6 +241,16 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
         if not named:
             conflicts += [pair for r in rest for pair in _disagreements(kept[0], r)]
     return chosen, unused, conflicts
+
+
+def _second(reading: Reading, group: list[Reading]) -> bool:
+    """Whether it is a program whose constants stand beside a file of settings that says enough."""
+    if not (reading.role == "generic" and reading.name.endswith(PROGRAMS)):
+        return False
+    return any(len(r.values) >= ENOUGH and "learning_rate" in r.values and not r.name.endswith(PROGRAMS) for r in group)
+
+
+PROGRAMS, ENOUGH = (".py", ".ipynb"), 4
 
 
 def _interest(reading: Reading) -> int:

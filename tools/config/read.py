@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ..patterns import bounded
 from ..settings import Setting
@@ -16,13 +16,13 @@ from .collect import Reading, as_setting, take
 from .frameworks import named
 from .keys import normal
 from .programs import imported
-from .syntax import commands, jsonfile, pairs, structure, yamlfile
+from .syntax import commands, jsonfile, pairs, structure, typed, yamlfile
 from .syntax.shell import Script
 from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
+from .syntax.shellwords import Traced
 from .syntax.source import Item, Refused, Source, load
 from .values import STAGES
-from .written import sourced
 from .written.fill import SYNTAXES, fill
 
 SYNTAX = {
@@ -66,6 +66,8 @@ NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
 
+READ_IN = re.compile(r"(?:^|[;&\n])[ \t]*(?:source|\.)[ \t]+[\"']?([^\s;&\"'<>|]{1,200})")
+MOST_READ_IN = 6
 CLEARLY_MORE = 3
 """Settings that a file must say in names of nobody's, beyond those of the framework that a key of it told, to be
 nobody's: a hand-written file may borrow a name."""
@@ -84,7 +86,10 @@ def syntax_of(path: Path, name: str) -> str:
     if known := SYNTAX.get(path.suffix.lower()):
         return known
     head = _head(path, name)
-    first = head.splitlines()[0] if head else ""
+    said = [line for line in head.splitlines() if line.strip() and not line.startswith(("# ", "#\t"))]
+    first = said[0].strip() if said else ""
+    if typed.holds(head):
+        return "typed"
     if first.startswith("#!"):
         return "python" if "python" in first else "shell"
     if pairs.holds(head):
@@ -114,16 +119,36 @@ def read_file(path: Path, name: str = "") -> Reading:
     """
     name = name or path.name
     syntax = syntax_of(path, name)
-    text = load(path, name, syntax)
-    if syntax == "shell":
-        return sourced.read(text, path, lambda script: read_source(script, syntax))
-    return read_source(text, syntax)
+    whole = load(path, name, syntax)
+    return read_source(_with_read_in(whole, path) if syntax == "shell" else whole, syntax)
+
+
+def _with_read_in(script: Source, path: Path) -> Source:
+    """A script with the files beside it that it reads in; no other place is looked at."""
+    joined, begin = [], len(script.text) + 1
+    for match in list(READ_IN.finditer(script.text))[:MOST_READ_IN]:
+        beside = path.parent / match[1].rpartition("/")[2]
+        if beside == path or beside.is_symlink() or not beside.is_file():
+            continue
+        try:
+            other = load(beside, str(PurePath(script.name).parent / beside.name), "unit")
+        except Refused:
+            continue
+        joined.append((begin, other))
+        begin += len(other.text) + 1
+    return replace(script, joined=tuple(joined))
 
 
 def read_source(source: Source, syntax: str) -> Reading:
     """The settings of a text that is in memory; see `read_file`."""
     if syntax == "shell":
-        return _script(run_script(_one_command(source.text)), source)
+        files = {
+            PurePath(other.name).name: Traced(other.text, range(begin, begin + len(other.text)))
+            for begin, other in source.joined
+        }
+        return _script(run_script(_one_command(source.text), files), source)
+    if syntax == "typed":
+        return _script(run_script(typed.as_shell(source.text) or source.text), source)
     if syntax == "unit":
         from .syntax import unitfile
 
@@ -244,14 +269,15 @@ def _script(script: Script, source: Source) -> Reading:
     """A launch script: the command with most settings leads, the others fill what it leaves open."""
     found = commands.read(script)
     reading = Reading(source.name, "script", "", problems=found.problems)
+    reading.read_in = {other.name for _, other in source.joined}
     reading.broken = [_broken(source, offset) for offset in found.broken]
     parts = []
     for command in found.commands:
         keys = {normal(i.key) for i in command.items if i.style != "env"}
-        framework = telling.of_command(command.program, keys)
-        names = (framework, "launcher") if telling.LAUNCHER.search(command.program) else (framework,)
-        part = Reading(source.name, "script", framework, hints=[command.program])
-        take(part, command.items, source, names)
+        part = _spelled(command, source, telling.of_command(command.program, keys))
+        if part.framework != "generic" and telling.of_command(command.program, ()) != part.framework:
+            nobodys = _spelled(command, source, "generic")
+            part = nobodys if len(nobodys.values) >= len(part.values) + CLEARLY_MORE else part
         part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
         given = [i.text for i in command.items if i.text and PROGRAM.fullmatch(i.text)]
         reading.programs.append((*PROGRAM.findall(command.program), *given))
@@ -267,8 +293,32 @@ def _script(script: Script, source: Source) -> Reading:
     for part in parts:
         _join(reading, part, main=part is parts[0])
     take(reading, found.environment, source, ("env",))
+    _environment(reading, script, found, source)
     _directives(reading, script.directives, source)
     return reading
+
+
+def _spelled(command: commands.CommandLine, source: Source, framework: str) -> Reading:
+    """A command as one framework spells its arguments; a launcher's own are its, where the program is nobody's."""
+    part = Reading(source.name, "script", framework, hints=[command.program])
+    names = (framework, "launcher") if framework != "generic" else ("launcher", framework)
+    take(part, command.items, source, names if telling.LAUNCHER.search(command.program) else (framework,))
+    return part
+
+
+def _environment(reading: Reading, script: Script, found: commands.ScriptItems, source: Source) -> None:
+    """What programs read from the environment, or a file of nothing but variables, where no argument says it."""
+    if script.launches:
+        items = [i for i in found.environment if any(not c.items for c in found.commands)]
+    else:
+        items = commands.environment(script.variables, script.spans)
+        reading.role = "generic"
+    part = Reading(source.name, "script", "generic")
+    take(part, items, source, ("generic",), spoken=True)
+    taken = {(s.file, s.line, s.column) for s in (*reading.values.values(), *reading.others.values())}
+    for variable, setting in part.values.items():
+        if variable not in reading.values and (setting.file, setting.line, setting.column) not in taken:
+            reading.values[variable] = setting
 
 
 def _broken(source: Source, offset: int) -> Setting:

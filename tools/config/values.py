@@ -209,6 +209,8 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
         text = pair[1]
     if variable == "zero_stage" and (stage := ZERO.match(text)):
         text = stage[1]
+    if alone := ALONE.fullmatch(text):
+        text = alone[1]
     first, *rest = text.split()
     value = None if rest and rest[0][0] in OPERATORS else number(first)
     if value is None or (kind == "int" and value != value) or (variable in COUNTED and not isfinite(value)):
@@ -232,6 +234,8 @@ MOST_PASSES = 16
 """Up to here `num_iterations` is how often GRPO uses a batch, and no length of a run (own judgement)."""
 PAIR = bounded(r"[(\[]?\s*[\d.eE-]+\s*[, ]\s*([\d.eE-]+)\s*[)\]]?")
 """Both betas of Adam in one value: `(0.9, 0.98)`, `0.9 0.95`."""
+ALONE = bounded(r"\[\s*([^,\s\[\]]{1,40})\s*\]")
+"""A list of one value."""
 ZERO = re.compile(r"(?:zero|stage)_?([0-3])(?![0-9])")
 """ZeRO stages by name: `stage2`, `zero3`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from ...patterns import bounded
 from . import jsonfile, yamlfile
 from .shell import Launch, Script
 from .shellvalues import UNKNOWN
@@ -79,6 +80,11 @@ def read(script: Script) -> ScriptItems:
         command.items += own
         out.commands.append(command)
     return out
+
+
+def environment(variables: dict[str, Traced], spans: dict[int, int]) -> list[Item]:
+    """Variables that stand in the file, as items."""
+    return [_env(n, v, spans) for n, v in variables.items() if v.start >= 0 and UNKNOWN not in v.text]
 
 
 def _contained(launch: Launch) -> tuple[Launch, dict[str, Traced]]:
@@ -176,7 +182,24 @@ class _Reader:
         self.add(name, values[0], "flag", rest=values[1:])
         return j
 
+    def add_parts(self, name: str, values: list[Traced]) -> bool:
+        """The settings that the value of one flag is made of, if it is one of those."""
+        plain = name.replace("-", "_")
+        found = [OVERRIDE.match(v.text) for v in values]
+        if plain in OVERRIDING and all(found):
+            for one, match in zip(values, found, strict=True):
+                if match:
+                    self.add(match[1], one[match.end() :], "override")
+            return True
+        if plain in LISTED and len(values) == 1 and LIST.fullmatch(values[0].text):
+            for match in PAIR_OF_LIST.finditer(values[0].text):
+                self.add(f"{name}.{match[1]}", values[0][match.start(2) : match.end(2)], "override")
+            return True
+        return False
+
     def add(self, name: str, value: Traced, style: str, rest: list[Traced] | None = None) -> None:
+        if style == "flag" and self.add_parts(name, [value, *(rest or [])]):
+            return
         value, quoted = _unquoted(value)
         start, end = place(value, self.spans)
         if rest:
@@ -195,6 +218,16 @@ class _Reader:
             for item in nested:
                 s, e = place(value[item.start : item.end], self.spans)
                 self.line.items.append(Item(f"{name}.{item.key}", item.text, style, s, e, item.quoted, self.group))
+
+
+OVERRIDING = frozenset(
+    ("o", "opt", "opts", "s", "set", "override", "overrides", "cfg_options", "options", "D", "hparams")
+)
+"""Flags whose values are settings of the configuration file: `-o train.lr=1e-6`."""
+LISTED = frozenset(("model_args", "gen_kwargs", "generation_config", "model_kwargs", "engine_args", "engine_kwargs"))
+"""Flags whose value is a list of settings: `--model_args pretrained=org/model,dtype=float16`."""
+PAIR_OF_LIST = bounded(r"([A-Za-z_]\w{0,60})=([^,=\n]{0,400})(?:,|$)")
+LIST = bounded(r"(?:[A-Za-z_]\w{0,60}=[^,=\n]{0,400},?){1,60}")
 
 
 BARE = {"bf16", "fp16", "gradient_checkpointing", "flash_attn", "packing_samples"}

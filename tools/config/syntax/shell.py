@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from .expansion import Expansion, Value
@@ -54,32 +54,45 @@ class Script:
     exports: dict[str, Traced] = field(default_factory=dict)
     directives: dict[str, Traced] = field(default_factory=dict)
     """`#SBATCH` values: `nodes`, `gpus`."""
+    variables: dict[str, Traced] = field(default_factory=dict)
+    """What its variables hold at the end."""
     spans: dict[int, int] = field(default_factory=dict)
     """Start -> end of arithmetic expressions: their digits are nowhere in the file."""
 
 
-def run(text: str | Traced) -> Script:
+def run(text: str | Traced, files: Mapping[str, Traced] | None = None) -> Script:
     """Follow a script.
+
+    Args:
+        text: the script.
+        files: what it may read in with `source`, by the file's own name.
 
     Raises:
         Refused: nested or expanding beyond the limits.
     """
     whole = Traced(text, range(len(text))) if isinstance(text, str) else text
-    shell = Shell(Script())
+    shell = Shell(Script(), files)
     shell.read_directives(whole)
     try:
         shell.block(parse(whole))
     except RecursionError:
         raise Refused(f"shell script nested deeper than {MAX_NESTING} levels; not read") from None
+    shell.script.variables = {n: v for n, v in shell.variables.items() if isinstance(v, Traced)}
     return shell.script
+
+
+def _base(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
 
 
 class Shell(Expansion):
     """One shell with its variables and functions; what it would run is added to the script."""
 
-    def __init__(self, script: Script):
+    def __init__(self, script: Script, files: Mapping[str, Traced] | None = None):
         super().__init__()
         self.script = script
+        self.files = files or {}
+        self.exports_all = False
         self.spans = script.spans
         self.exported: set[str] = set()
         self.functions: dict[str, list[Statement]] = {}
@@ -224,6 +237,11 @@ class Shell(Expansion):
             if shell and word.text in ("-c", "-lc", "-ec"):
                 self.block(parse(words[i + 1]))
                 return True
+        if name in ("source", ".") and len(words) > 1 and (inside := self.files.get(_base(words[1].text))):
+            self.block(parse(inside))
+            return True
+        if name == "set" and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):
+            self.exports_all = not words[1].text.startswith("+")
         if name == "unset":
             for word in words[1:]:
                 self.variables.pop(word.text, None)
@@ -269,5 +287,5 @@ class Shell(Expansion):
         if size > MAX_TEXT:
             raise Refused(f"shell variable {name} grows beyond {MAX_TEXT} characters; script not read")
         self.variables[name] = value
-        if name in self.exported and isinstance(value, Traced):
+        if (name in self.exported or self.exports_all) and isinstance(value, Traced):
             self.script.exports[name] = value

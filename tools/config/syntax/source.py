@@ -13,7 +13,7 @@ from pathlib import Path
 from ...findings import TriageError
 
 MAX_BYTES = {"json": 8_000_000, "yaml": 400_000, "shell": 1_000_000, "toml": 1_000_000, "pairs": 400_000,
-             "unit": 200_000, "python": 1_000_000, "makefile": 200_000, "notebook": 20_000_000,
+             "unit": 200_000, "typed": 200_000, "python": 1_000_000, "makefile": 200_000, "notebook": 20_000_000,
              "braces": 1_000_000, "xml": 400_000, "keyed": 100_000, "notes": 100_000}  # fmt: skip
 """Largest file that is parsed, by syntax: a config beyond this is data, and the YAML reader is slow."""
 MAX_DEPTH = 100
@@ -64,6 +64,15 @@ class Source:
     name: str
     text: str
     starts: tuple[int, ...]
+    joined: tuple[tuple[int, Source], ...] = ()
+    """Files that a script reads in, each with the offset from which on it stands for this file's text."""
+
+    def part(self, offset: int) -> tuple[Source, int]:
+        """The file that an offset is in, and the offset there."""
+        for begin, other in reversed(self.joined):
+            if offset >= begin:
+                return other, offset - begin
+        return self, offset
 
     def line(self, offset: int) -> int:
         """One-based line of an offset."""

@@ -1,4 +1,4 @@
-"""What a launch does with other files: it lays Hydra's `overrides.yaml` over a configuration, and sources variables."""
+"""What a launch does with other files: it lays Hydra's `overrides.yaml` over a configuration."""
 
 from __future__ import annotations
 
@@ -28,9 +28,3 @@ def layered(readings: Sequence[Reading]) -> list[Reading]:
         target.values.update(given.values)
         target.others.update(given.others)
     return rest
-
-
-def without_sourced(readings: Sequence[Reading]) -> list[Reading]:
-    """The readings without files of variables that a launch script passes on: what they mean is said by its flags."""
-    passed = {s.file for r in readings if r.role == "script" for s in r.values.values() if s.file != r.name}
-    return [r for r in readings if r.name not in passed]

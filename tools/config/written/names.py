@@ -15,8 +15,8 @@ from functools import cache, lru_cache
 from ...documents.names import PHRASES
 from ...patterns import bounded
 from ...settings import CONTEXT, VARIABLES
-from ..collect import PLAIN_SECTIONS
 from ..keys import normal
+from ..names import NEUTRAL
 
 _SAME = {
     "max": "maximum longest limit cap most up highest largest",
@@ -181,12 +181,13 @@ OWN: dict[str, str] = {
     "hardware": "hardware|compute|machines|硬件配置|训练硬件|算力|机器",
 }
 """Variable (and `temperature`, `hardware`, which its company decides) -> names of it, in any order of their words."""
-PLAIN = (PLAIN_SECTIONS - {"ppo", "grpo", "dpo", "rollout", "actor", "policy", "loss", "sampling", "sampler", "checkpoint",
-         "checkpointing", "ckpt", "lora", "peft", "engine", "dataset", "eval"}) | {
-    "trainer", "experiment", "tokens", "ppo", "grpo", "dpo", "kl", "random", "deepspeed", "hf", "megatron", "fsdp", "job",
-    "learner", "agent", "global", "default", "adamw", "adam", "sgd", "lion", "muon", "lamb", "candidate", "decode",
-    "decoding", "sampling", "generation", "engine", "server", "模型", "优化", "偏好训练", "训练", "适配器", "数据", "批次", "批量", "调度", "并行",
-}  # fmt: skip
+_SORTING = """
+    batch batching data dist distributed lr_schedule model opt optim optimization optimiser optimizer parallel parallelism
+    ranks rl rope sched schedule scheduler serve serving sft vllm tokens ppo grpo dpo kl random deepspeed hf megatron fsdp
+    learner agent adamw adam sgd lion muon lamb candidate decode decoding sampling generation engine server
+    模型 优化 偏好训练 适配器 数据 批次 批量 调度 并行
+"""
+PLAIN = NEUTRAL | frozenset(_SORTING.split())
 """Headings that need not be part of a name; all others must."""
 
 

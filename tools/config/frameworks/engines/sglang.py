@@ -8,7 +8,7 @@ FRAMEWORK = Framework(
     program=Program(r"sglang\.launch_server|sglang_router|sglang\s+serve", turn=-1),
     keys=dict(
         model="model_path model",
-        precision="dtype",
+        model_dtype="dtype",
         nodes="nnodes",
         seed="random_seed",
         chat_template="chat_template",

@@ -7,7 +7,7 @@ FRAMEWORK = Framework(
     program=Program("text-generation-(launcher|inference)", turn=-1),
     keys=dict(
         model="model_id",
-        precision="dtype",
+        model_dtype="dtype",
         rope_scaling_type="rope_scaling", rope_scaling_factor="rope_factor",
         max_model_len="max_total_tokens", gpu_memory_utilization="cuda_memory_fraction", max_num_seqs="max_batch_size",
         engine_tensor_parallel="num_shard",

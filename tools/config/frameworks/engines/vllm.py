@@ -11,7 +11,7 @@ FRAMEWORK = Framework(
     program=Program(r"vllm\s+(serve|bench|complete|chat)\b|vllm\.entrypoints|vllm/vllm-openai", turn=-1),
     keys=dict(
         model="model model_tag",
-        precision="dtype",
+        model_dtype="dtype",
         seed="seed",
         chat_template="chat_template",
         rope_scaling_type="rope_scaling.rope_type rope_scaling.type hf_overrides.rope_scaling.rope_type "
