@@ -13,14 +13,13 @@ from ..settings import Setting, Settings
 from . import programs
 from .collect import Reading
 from .frameworks import named
+from .launched import as_in_file, chosen_sections, layered, without_overridden
 from .printed.logged import with_logs
 from .read import NOT_READ, read_file
-from .syntax.commands import CONFIG_FILE
-from .syntax.source import DEFAULT, Refused
+from .syntax.source import Refused
 from .telling import stage_in
 from .values import RL, STAGES
 from .written import beside
-from .written.layered import layered
 
 PRECEDENCE = (
     "notes",
@@ -39,10 +38,6 @@ PRECEDENCE = (
     "script",
 )
 """Roles from weak to strong: the command line wins over the trainer's file, that over what it includes."""
-
-
-CONFIG = ("config", "c", "cfg", "conf", "config_path", "config-path")
-"""Flags by which a launch names the configuration of its program."""
 
 
 def read_settings(
@@ -68,12 +63,13 @@ def read_settings(
             unread = artifact.path.suffix.lower() in NOT_READ
             checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
     inside = {name for r in readings for name in r.read_in}
-    readings = _chosen_sections([r for r in readings if r.name not in inside])
+    readings = chosen_sections([r for r in readings if r.name not in inside])
     readings = programs.chosen(readings, run)
     programs.launch(readings)
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     near = _of_attempt(run.artifacts, run, attempt)
     readings = layered([*readings, *beside.tables(near, read)])
+    as_in_file(readings)
     readings = with_logs(run, attempt, readings)
     readings += beside.told(near, readings)
     for reading in readings:
@@ -88,36 +84,6 @@ def read_settings(
     settings, unused = combine(readings)
     checks.append(_summary(settings, unused))
     return settings, tuple(checks)
-
-
-def without_overridden(readings: list[Reading], run: Run) -> list[Reading]:
-    """The readings without the defaults of programs where a launch names a configuration file that is not here.
-
-    Such a file says otherwise than the defaults, or it would not be; what it says is not visible.
-    """
-    here = {a.name.rpartition("/")[2] for a in run.artifacts} | {s.name.rpartition("/")[2] for s in run.skipped}
-    given = (s.raw for r in readings if r.role == "script" for key, s in r.others.items() if key in CONFIG)
-    launched = {raw.rpartition("/")[2] for raw in given if CONFIG_FILE.fullmatch(raw)}
-    if launched <= here:
-        return readings
-
-    def written(settings: dict[str, Setting]) -> dict[str, Setting]:
-        return {key: s for key, s in settings.items() if s.style != DEFAULT}
-
-    return [replace(r, values=written(r.values), others=written(r.others)) for r in readings]
-
-
-def _chosen_sections(readings: list[Reading]) -> list[Reading]:
-    """Files of which a launch chooses a part (`--phase anneal`), with what stands there winning over the rest."""
-    said = {s.raw for r in readings if r.role == "script" for s in (*r.values.values(), *r.others.values())}
-    pointed = {f.rpartition("/")[2] for r in readings if r.role == "script" for f in r.files}
-    out = []
-    for reading in readings:
-        parts = [reading.sections[name] for name in reading.sections if name in said]
-        if len(parts) == 1 and reading.name.rpartition("/")[2] in pointed:
-            reading = replace(reading, values=reading.values | parts[0])
-        out.append(reading)
-    return out
 
 
 def _summary(settings: Settings, unused: list[str]) -> Check:

@@ -193,4 +193,5 @@ def together(group: list[Reading], first: Reading, commands: Iterable[tuple[str,
         r for r in group
         if r is first or rank[r.name] or _short(r.name) in first.files or name in r.files
     ]  # fmt: skip
-    return sorted(near, key=lambda r: (rank[r.name], r is first, len(r.values)))
+    over = {r.name: 2 if name in r.files and r is not first else int(r is first) for r in near}
+    return sorted(near, key=lambda r: (rank[r.name], over[r.name], len(r.values)))

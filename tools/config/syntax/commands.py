@@ -168,7 +168,7 @@ class _Reader:
                 is_flag
                 or is_program
                 or (values and text == UNKNOWN)
-                or (values and OVERRIDE.match(text) and "." in text)
+                or (values and OVERRIDE.match(text) and ("." in text or not OVERRIDE.match(values[0].text)))
             ):
                 break
             values.append(self.words[j])

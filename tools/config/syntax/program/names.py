@@ -7,7 +7,9 @@ import re
 
 from ....patterns import bounded
 
-CONFIGURATION = re.compile(r"(Arguments|Args|Config|ConfigContainer|[a-z]_recipe|Trainer)$|^dict$")
+CONFIGURATION = re.compile(
+    r"(Arguments|Args|Config|ConfigContainer|[a-z]_recipe|Trainer|Cfg|CFG|Configuration|H?[Pp]arams|Settings|Options)$|^dict$"
+)
 """Calls whose keywords are settings."""
 _CONFIG_WORDS = """arguments args configuration config cfg conf container options option opts opt hparams hparam hp
     params hyperparameters hyperparams settings setting recipe flags kwargs parameters defaults default"""
