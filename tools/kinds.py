@@ -139,6 +139,11 @@ _EVAL_KEY = re.compile(
     rb'"(?:eval_(?!every|steps?"|interval|freq|batch|prompts|strategy|iters|size|max|num|on_|data)\w+|(?:acc(?:uracy)?|exact_match)(?:,[\w-]+)?|bleu|rouge\w*|perplexity)"\s*:\s*[-\d.]',
     _I,
 )
+_SCORED_TASKS = bounded(
+    rb"\A\s{0,8}\{\s{0,16}\"results?\"\s{0,4}:\s{0,4}\{\s{0,16}\"[^\"\n]{1,120}\"\s{0,4}:\s{0,4}\{\s{0,40}"
+    rb"\"[^\"\n]{1,60}\"\s{0,4}:\s{0,4}(?:[-\d.]|NaN|null|\"[^\"\n]{0,60}\",\s{0,40}\"[^\"\n]{1,60}\"\s{0,4}:\s{0,4}[-\d.])"
+)
+"""Tasks with their measures in front, however the evaluation was set up behind them."""
 _CONFIG_KEY = re.compile(
     rb"['\"](?:train_micro_batch_size_per_gpu|train_batch_size|zero_optimization|model_type|architectures|hidden_size"
     rb"|learning_rate|per_device_train_batch_size|fp16|bf16|optimizer|lora_alpha|num_train_epochs|max_steps|dataset"
@@ -316,6 +321,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("data", "records with text keys")
     if records:
         return None
+    if _SCORED_TASKS.match(head):
+        return Recognised("eval", "JSON with a measure of each task")
     if _CONFIG_KEY.search(head) or re.search(r"config|cfg|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
     if _REQUEST.search(head) and _SAMPLED.search(head):
