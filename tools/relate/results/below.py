@@ -1,8 +1,8 @@
 """A trained model whose results lie below those of the model it was trained from, whatever file each stands in.
 
 Two rows are held against each other where their names are the same but for the words that say training and base
-(`sum-eval`, `sum-ppo-eval`; `before`, `after`), or where one table of one model a row calls one the base and another the
-trained. Beyond that nothing is asked of what the scores are.
+(`sum-eval`, `sum-ppo-eval`; `before`, `after`), or where one table of a model a row calls one the base and another
+the trained. Beyond that nothing is asked of what the scores are.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _pairs(rows: Sequence[Row]) -> Iterator[Pair]:
     for row, said in known:
         if not any(TRAINED.fullmatch(x) for x in said):
             continue
-        for base, theirs, rest in bases:
+        for base, _, rest in bases:
             tried += 1
             if tried > PAIRS:
                 return
@@ -130,11 +130,13 @@ def _told(pair: Pair, severity: Severity, found: Sequence[tuple[Pair, Severity]]
     down, of = sum(pair.apart(k) < 0 for k in pair.metrics), len(pair.metrics)
     more = f"; {len(found) - 1} more comparisons say the same" if len(found) > 1 else ""
     base, tuned = clean(pair.base.said, 90), clean(pair.tuned.said, 90)
-    data: Mapping[str, object] = {"score": most[0], "before": pair.base.values[most[0]], "fell": down, "compared": of,
-                                  "after": pair.tuned.values[most[0]], "standard_error": error, "n": pair.tuned.n}  # fmt: skip
+    data: Mapping[str, object] = {"score": most[0], "before": pair.base.values[most[0]], "fell": down,
+                                  "compared": of, "after": pair.tuned.values[most[0]], "standard_error": error,
+                                  "n": pair.tuned.n}  # fmt: skip
     return Finding(
         "benchmark-drop", severity,
-        f"{tuned} is below {base}, the model before training: {said} ({down} of {of} measures lower{size}{noise}){more}.",
+        f"{tuned} is below {base}, the model before training: {said} ({down} of {of} measures lower{size}"
+        f"{noise}){more}.",
         f"训练后的 {tuned} 低于训练前的 {base}：{said}（{of} 项中 {down} 项下降{size}{noise}）。",
         (pair.tuned.evidence(most[0]), pair.base.evidence(most[0])), dict(data),
     )  # fmt: skip

@@ -1,6 +1,4 @@
-"""Answers of a results file that hold nothing: empty texts beside prompts, or counted characters of which there are none
-though tokens were written.
-"""
+"""Answers of a results file that hold nothing: empty texts beside prompts, no characters though tokens were written."""
 
 from __future__ import annotations
 
@@ -21,10 +19,10 @@ GIVEN = bounded(
     r"(?:^|_)(?:pred(?:iction|icted)?s?|outputs?|responses?|completions?|generat\w{1,8}|hypothes[ie]s|model_answer|reply|decoded)"
     r"(?:_(?:text|answer|raw))?$|^(?:预测|输出|回答|回复|生成)"
 )
-ASKED = bounded(r"(?:^|_)(?:prompt|question|input|query|source|original|reference|target|gold|label|expected\w{0,10}|instruction)"
-                r"(?:_text)?$|问题|题目|输入|提示|参考|原文|答案")  # fmt: skip
-WRITTEN = bounded(r"(?:^|_)(?:content|answer|output|text|response|completion|final)_?(?:chars?|characters|len(?:gth)?|words)$"
-                  r"|(?:正文|回答|输出)(?:字数|长度)")  # fmt: skip
+ASKED = bounded(r"(?:^|_)(?:prompt|question|input|query|source|original|reference|target|gold|label|expected\w{0,10}"
+                r"|instruction)(?:_text)?$|问题|题目|输入|提示|参考|原文|答案")  # fmt: skip
+WRITTEN = bounded(r"(?:^|_)(?:content|answer|output|text|response|completion|final)_?(?:chars?|characters|len(?:gth)?"
+                  r"|words)$|(?:正文|回答|输出)(?:字数|长度)")  # fmt: skip
 TOKENS = bounded(r"(?:^|_)(?:completion|output|generated|gen|new)_?tokens?$|(?:输出|生成)(?:token|词元)")
 THOUGHT = bounded(r"(?:^|_)(?:reasoning|thinking|thoughts?)_?(?:chars?|len(?:gth)?|tokens?)$|思考")
 LEAST, BLANK, WROTE = 4, 0.3, 16
@@ -81,8 +79,9 @@ def _told(table: Table, none: np.ndarray, column: Column, en: str, zh: str) -> F
                    for i in rows[:3].tolist())  # fmt: skip
     return Finding(
         "answers-blank", Severity.S1 if none.mean() >= 0.5 else Severity.S2,
-        f"{len(rows)} of {len(table)} answers of {table.file} are empty ({column.name}){en}: what is counted of them says "
-        "nothing of the model.",
-        f"{table.file} 的 {len(table)} 条回答中有 {len(rows)} 条为空（{column.name}）{zh}：由此得到的分数说明不了模型。",
+        f"{len(rows)} of {len(table)} answers of {table.file} are empty ({column.name}){en}: what is counted of them "
+        "says nothing of the model.",
+        f"{table.file} 的 {len(table)} 条回答中有 {len(rows)} 条为空（{column.name}）{zh}："
+        "由此得到的分数说明不了模型。",
         places, {"blank": len(rows), "of": len(table), "share": float(none.mean())},
     )  # fmt: skip

@@ -31,11 +31,16 @@ FAULTS = bounded(
 PART = bounded(r"rate|share|pct|percent|ratio|率|占比")
 WHY = bounded(r"(?:^|_)(?:errors?|failure\w{0,8}|exceptions?|note|notes|status|reason|message)(?:_|$)|原因|备注|错误")
 TROUBLE = bounded(
-    r"(?i)time[d -]?out|exceed|limit|fail|error|refus|reset|unavailable|bad request|out of memory|oom|too long|\b[45]\d\d\b|超时|失败|错误"
+    r"(?i)timed?[ -]?out|exceed|limit|fail|error|refus|reset|unavailable|bad request|out of memory|oom"
+    r"|too long|\b[45]\d\d\b|超时|失败|错误"
 )
-TOO_LONG = bounded(r"(?i)context.{0,30}(?:exceed|length|limit)|(?:exceed|limit).{0,40}context|prompt.{0,20}too long|上下文.{0,8}超")
-MOST_ROWS, LEAST, SILENT, FEW = 2000, 4, 0.05, 20
-"""Rows of a table, at least, the share of them that has no throughput, and failures from which on it is told. Ours."""
+LATE = bounded(r"(?i)timed?[ -]?out|deadline|took too long|超时")
+TOO_LONG = bounded(
+    r"(?i)context.{0,30}(?:exceed|length|limit)|(?:exceed|limit).{0,40}context|prompt.{0,20}too long|上下文.{0,8}超"
+)
+MOST_ROWS, LEAST, SILENT, FEW, OFTEN = 2000, 4, 0.05, 20, 0.2
+"""Rows of a table, at least, the share of them that has no throughput, failures from which on it is told, and the share
+of silent rows with one reason from which on that is a cause. Own judgement."""
 
 
 class Cells(NamedTuple):
@@ -108,13 +113,27 @@ def _told(cells: Cells) -> Iterator[Finding]:
         f"基准 {table.file} 的 {len(table)} 行中有 {len(rows)} 行吞吐为 0，因为请求失败（{where}）{failed_zh}。",
         places, data,
     )  # fmt: skip
-    if long := [v for v in reasons if TOO_LONG.search(v)]:
-        yield Finding(
-            "context-length-exceeded", Severity.S2,
-            f"{sum(reasons[v] for v in long)} rows of {table.file} say that the prompts do not fit: {clean(long[0], 100)}.",
-            f"{table.file} 有 {sum(reasons[v] for v in long)} 行说明提示超过上下文：{clean(long[0], 100)}。",
-            places[:2], {"rows": sum(reasons[v] for v in long)},
-        )  # fmt: skip
+    yield from _reasoned(cells, reasons, places)
+
+
+def _reasoned(cells: Cells, reasons: Counter[str], places: tuple[Evidence, ...]) -> Iterator[Finding]:
+    """What the rows themselves say of why nothing came: the prompts do not fit, or the time was over."""
+    table = cells.table
+    for pattern, code, en, zh in (
+        (TOO_LONG, "context-length-exceeded", "the prompts do not fit", "提示超过上下文"),
+        (LATE, "load-not-served", "the time was over before the answers came", "回答之前就超时"),
+    ):
+        said = [v for v in reasons if pattern.search(v)]
+        rows = sum(reasons[v] for v in said)
+        if rows:
+            often = rows >= max(2, OFTEN * len(np.flatnonzero(cells.silent)))
+            yield Finding(
+                code, Severity.S2 if often else Severity.S3,
+                f"{rows} of {int(cells.silent.sum())} rows without throughput in {table.file} say that {en}: "
+                f"{clean(said[0], 100)}.",
+                f"{table.file} 中无吞吐的 {int(cells.silent.sum())} 行有 {rows} 行说明{zh}：{clean(said[0], 100)}。",
+                places[:2], {"rows": rows},
+            )  # fmt: skip
 
 
 def _cell(column: Column, i: int) -> str:

@@ -23,9 +23,11 @@ COUNTS = {
     "tn": bounded(r"^(?:n_|num_)?(?:tn|true_?neg(?:atives?)?)$|真阴|真反例"),
 }
 MISSED, EACH, CHANCE = 5, 20, 2.0
-"""Positives that are all missed; positives and negatives from which on chance is told; standard errors from it. Ours."""
+"""Positives that are all missed; positives and negatives from which on chance is told; standard errors from it."""
 THRESHOLD = bounded(r"(?:^|_)(?:threshold|cutoff|cut_off|thresh)(?:_|$)|阈值")
-SCORES = bounded(r"(?:^|_)(?:scores?|prob(?:abilit(?:y|ies))?s?|anomaly|distances?|likelihoods?|perplexit(?:y|ies))(?:_|$)|得分|分数|概率")
+SCORES = bounded(
+    r"(?:^|_)(?:scores?|prob(?:abilit(?:y|ies))?s?|anomaly|distances?|likelihoods?|perplexit(?:y|ies))(?:_|$)|得分|分数|概率"
+)
 VECTOR = 30
 """Scores of single items."""
 
@@ -73,7 +75,13 @@ def _missed(some: Sequence[Counted]) -> Iterator[Finding]:
     if not none or (len(none) < len(some) and len(some) > 3):
         return
     worst = max(none, key=lambda c: c.fn)
-    flagged = " and nothing was flagged at all" if worst.fp == 0 else f", {worst.fp:g} others were flagged" if worst.fp else ""
+    flagged = (
+        " and nothing was flagged at all"
+        if worst.fp == 0
+        else f", {worst.fp:g} others were flagged"
+        if worst.fp
+        else ""
+    )
     flagged_zh = "，且没有标出任何一条" if worst.fp == 0 else f"，却标出了 {worst.fp:g} 条正常的" if worst.fp else ""
     name = next(k for k in worst.row.values if COUNTS["tp"].search(plain(k)))
     yield Finding(

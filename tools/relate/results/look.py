@@ -1,4 +1,4 @@
-"""Everything that the results of evaluations and benchmarks say of themselves, in one pass: findings and their codes."""
+"""All that the results of evaluations and benchmarks say of themselves, in one pass: findings and their codes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .blank import blank
 from .cells import silent_cells
 from .detected import detected
 from .read import results
-from .still import never_raised
+from .still import goal_stays, never_raised
 from .zeros import zeros
 
 RESULTS = "results of evaluations against each other"
@@ -23,6 +23,8 @@ CODES = declare(
     ("answers-blank", RESULTS, "answers of a results file are empty"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
     ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
+    ("load-not-served", RESULTS, "rows of a benchmark say that the time was over before the answers came"),
+    ("goal-stays-while-reward-rises", RESULTS, "the reward rises, and the share that reaches the goal does not"),
     ("positives-never-found", RESULTS, "confusion counts without a single true positive"),
     ("threshold-never-reached", RESULTS, "a threshold above every score that it is held against"),
     ("score-at-chance", RESULTS, "positives are flagged as often as negatives"),
@@ -40,4 +42,5 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
         *silent_cells(tables),
         *detected(rows, tables),
         *never_raised(lines),
+        *goal_stays(lines),
     ]

@@ -1,7 +1,7 @@
 """Results of evaluations as rows: what each is about, its measures, and of how many items, whatever file holds them.
 
-A row of a table is one, and of a nested object each part: `{"before": {"acc": 0.4}, "after": {"acc": 0.3}}` is two. A word
-that tells a training from its base is taken out of a measure's name (`base_acc`, `acc_after`) and put to the names.
+A row of a table is one, and of a nested object each part: `{"before": {"acc": 0.4}, "after": {"acc": 0.3}}` is two.
+A word that tells a training from its base is taken out of a measure's name (`base_acc`) and put to the names.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ BASE = bounded(
     r"|基座|底座|基线|基准|原始|训练前|微调前|之前"
 )
 """Words that say that it is the model before it."""
-FILLER = bounded(r"(?:fine|model|training|train|eval|evaluation|result|results|report|metrics?|scores?|summary|test|out|output"
-                 r"|full|final|best|only|v\d{1,2}|模型|结果)")  # fmt: skip
+FILLER = bounded(r"(?:fine|model|training|train|eval|evaluation|result|results|report|metrics?|scores?|summary|test|out"
+                 r"|output|full|final|best|only|v\d{1,2}|模型|结果)")  # fmt: skip
 """Words that name no other thing."""
 _WORDS = re.compile(r"[^a-z0-9一-鿿]+")
 HIGHER = bounded(
@@ -51,8 +51,8 @@ LOWER = bounded(
     r"|错误|损失|困惑|幻觉|毒性|拒答|提升|差值"
 )
 """Measures of which less is better, and what is no level."""
-SHARE = bounded(r"(?:^|_)(?:acc(?:uracy)?(?:_norm)?|f1\w{0,12}|exact(?:_match)?|em|precision|recall|pass_?(?:at_?)?\d{0,4}|success(?:_rate)?"
-                r"|win_?rate|hits?_?\d{0,3}|mc[12])$|准确率|正确率|胜率|召回率")  # fmt: skip
+SHARE = bounded(r"(?:^|_)(?:acc(?:uracy)?(?:_norm)?|f1\w{0,12}|exact(?:_match)?|em|precision|recall"
+                r"|pass_?(?:at_?)?\d{0,4}|success(?:_rate)?|win_?rate|hits?_?\d{0,3}|mc[12])$|准确率|正确率|胜率|召回率")  # fmt: skip
 """Measures that are a share of items."""
 
 
@@ -108,11 +108,16 @@ def results(tables: Sequence[Table]) -> list[Row]:
         curve = len(table) > 1 and any(c.of in ALONG for c in table.of("axis"))
         if not len(table) or len(table) > MOST_ROWS or curve or len(found) > MOST:
             continue
-        for row in _rows(table):
-            key = (row.file, row.names, row.line if len(table) > 1 else None)
-            if key not in found or len(row.values) > len(found[key].values):
+        for i, row in enumerate(_rows(table)):
+            key = (row.file, row.names, i if len(table) > 1 else None)
+            if key not in found or _says_more(row, found[key]):
                 found[key] = row
     return _counted(found.values())
+
+
+def _says_more(row: Row, other: Row) -> bool:
+    """Whether a part is read more fully there: by its measures, then by where it stands."""
+    return (len(row.values), row.line or 0) > (len(other.values), other.line or 0)
 
 
 def _counted(rows: Iterable[Row]) -> list[Row]:
@@ -168,10 +173,12 @@ def _size(values: Mapping[str, float]) -> int | None:
     """How many items, by the name of a count."""
     for name, value in values.items():
         said = plain(name)
-        if WHOLE.search(said) and not LOWER.search(said) and not is_score(name) and not _PARTIAL.search(said):
-            if np.isfinite(value) and value >= 1 and value == int(value):
-                return int(value)
+        counts = WHOLE.search(said) and not (LOWER.search(said) or _PARTIAL.search(said) or is_score(name))
+        if counts and np.isfinite(value) and value >= 1 and value == int(value):
+            return int(value)
     return None
 
 
-_PARTIAL = bounded(r"correct|right|token|char|word|param|step|epoch|route|shot|wins?(?:_|$)|flag|worker|rank|layer|vocab|正确")
+_PARTIAL = bounded(
+    r"correct|right|token|char|word|param|step|epoch|route|shot|wins?(?:_|$)|flag|worker|rank|layer|vocab|正确"
+)

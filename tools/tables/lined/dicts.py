@@ -1,7 +1,7 @@
-"""Measures that a program printed as one mapping to a line, as `print(metrics)` does: `{'rouge1': 0.31, 'rougeL': 0.28}`.
+"""Measures that a program printed as one mapping to a line, as `print(metrics)` does: `{'rouge1': 0.31, 'em': 0.28}`.
 
-What stands before the mapping (a number of `grep -n`, a name and a colon) is what the line is about. A log has readers of
-its own; here the file holds little else.
+What stands before the mapping (a number of `grep -n`, a name and a colon) is what the line is about. A log has readers
+of its own; here the file holds little else.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def _row(text: str) -> dict[str, object] | None:
         return None
     kept = {str(k)[:80]: float(v) if isinstance(v, str) and v.lower() in ("nan", "inf") else v for k, v in told.items()}
     numbers = sum(isinstance(v, int | float) and not isinstance(v, bool) for v in kept.values())
-    if numbers < LEAST or not all(isinstance(v, int | float | bool | None) or len(str(v)) <= SHORT for v in kept.values()):
+    if numbers < LEAST or not all(
+        isinstance(v, int | float | bool | None) or len(str(v)) <= SHORT for v in kept.values()
+    ):
         return None
     label = found[1].strip(" :=-#\t")
     return {"label": label, **kept} if label and not label.isdigit() else kept
