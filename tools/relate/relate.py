@@ -394,8 +394,7 @@ def _run(read: _Read) -> tuple[list[Finding], list[Check]]:
             checks.append(Check(name, "failed", f"the relation broke: {why}", f"计算出错：{why}"))
             continue
         found += new
-        if not new and not any(len(getattr(read, of)) for of in asks):
-            checks.append(Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容"))
-        else:
-            checks.append(Check(name, "found" if new else "clear"))
+        none = Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容")
+        there = new or any(len(getattr(read, of)) for of in asks)
+        checks.append(Check(name, "found" if new else "clear") if there else none)
     return sorted(found, key=lambda f: f.severity), checks

@@ -52,7 +52,8 @@ LOWER = bounded(
 )
 """Measures of which less is better, and what is no level."""
 SHARE = bounded(r"(?:^|_)(?:acc(?:uracy)?(?:_norm)?|f1\w{0,12}|exact(?:_match)?|em|precision|recall"
-                r"|pass_?(?:at_?)?\d{0,4}|success(?:_rate)?|win_?rate|hits?_?\d{0,3}|mc[12])$|准确率|正确率|胜率|召回率")  # fmt: skip
+                r"|pass_?(?:at_?)?\d{0,4}|success(?:_rate)?|win_?rate|hits?_?\d{0,3}|mc[12])$"
+                r"|准确率|正确率|胜率|召回率")  # fmt: skip
 """Measures that are a share of items."""
 
 

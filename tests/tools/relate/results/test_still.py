@@ -28,10 +28,11 @@ def short_runs(rises, lengths=(4, 7, 5, 6), key="eval/win_rate"):
 @pytest.mark.parametrize("key", ["eval/win_rate", "reward/mean"])
 def test_several_short_runs_that_gain_nothing_are_told_together(tmp_path, key):
     told = never_raised(lines(tmp_path, short_runs(0.0, key=key)))
-    assert [f.code for f in told] == ["reward-flat"] and told[0].data["runs"] == 4
+    assert [f.code for f in told] == ["reward-flat"]
+    assert told[0].data["runs"] == 4
 
 
-@pytest.mark.parametrize("rises, lengths", [(0.3, (4, 7, 5, 6)), (0.0, (22,))], ids=["they rise", "a single run"])
+@pytest.mark.parametrize(("rises", "lengths"), [(0.3, (4, 7, 5, 6)), (0.0, (22,))], ids=["they rise", "a single run"])
 def test_runs_that_rise_and_a_single_one_are_not(tmp_path, rises, lengths):
     assert never_raised(lines(tmp_path, short_runs(rises, lengths))) == []
 
@@ -43,12 +44,12 @@ def paid(goal, key):
                key: goal + 0.004 * float(noise.standard_normal())}  # fmt: skip
 
 
-@pytest.mark.parametrize("goal, key", [(0.41, "val_solved_rate"), (37.0, "eval/accuracy")])
+@pytest.mark.parametrize(("goal", "key"), [(0.41, "val_solved_rate"), (37.0, "eval/accuracy")])
 def test_a_reward_that_rises_while_the_goal_stays_is_told(tmp_path, goal, key):
     assert [f.code for f in goal_stays(lines(tmp_path, paid(goal, key)))] == ["goal-stays-while-reward-rises"]
 
 
-@pytest.mark.parametrize("goal, key", [(0.97, "val_solved_rate"), (0.41, "val_suboptimal_rate")])
+@pytest.mark.parametrize(("goal", "key"), [(0.97, "val_solved_rate"), (0.41, "val_suboptimal_rate")])
 def test_a_goal_that_is_reached_or_none_is_not(tmp_path, goal, key):
     assert goal_stays(lines(tmp_path, paid(goal, key))) == []
 
