@@ -28,7 +28,7 @@ def test_measures_that_were_printed_as_a_mapping_are_a_table(tmp_path, text):
     "text",
     [
         "The run of Monday\nwas started by hand\nwith {'lr': 1, 'bs': 2}\nand went well\n",
-        "{'prompt': 'a text that is far longer than any label would be, and says nothing of numbers', 'a': 1, 'b': 2}\n",
+        "{'prompt': 'a text that is far longer than any label would be, and tells nothing', 'a': 1, 'b': 2}\n",
     ],
 )
 def test_prose_and_records_of_texts_are_none(tmp_path, text):
