@@ -47,6 +47,12 @@ _NUMBER_KEY = re.compile(
     rb"['\"]([^'\"\\\n]{1,100})\\?['\"]\s*:\s*(?:np\.\w+\(|tensor\(|[\[\\'\"])*(?:[-+.]?\d|nan\b|[-+]?inf)", re.I
 )
 
+SCORED_TASKS = bounded(
+    rb"\A\s{0,8}\{\s{0,16}\"results?\"\s{0,4}:\s{0,4}\{\s{0,16}\"[^\"\n]{1,120}\"\s{0,4}:\s{0,4}\{\s{0,40}"
+    rb"\"[^\"\n]{1,60}\"\s{0,4}:\s{0,4}(?:[-\d.]|NaN|null|\"[^\"\n]{0,60}\",\s{0,40}\"[^\"\n]{1,60}\"\s{0,4}:\s{0,4}[-\d.])"
+)
+"""Tasks with their measures in front, however the evaluation was set up behind them."""
+
 MARKUP = {
     ".html": re.compile(rb"<table", re.I), ".htm": re.compile(rb"<table", re.I),
     ".tex": re.compile(rb"\\begin\{(?:tabular|longtable)"), ".latex": re.compile(rb"\\begin\{(?:tabular|longtable)"),

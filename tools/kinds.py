@@ -20,6 +20,7 @@ from .heads import (
     NAMES_ONLY,
     RULED,
     SCALAR_TABLE,
+    SCORED_TASKS,
     SWANLAB_POINT,
     TRACKED,
     columned,
@@ -313,8 +314,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         if lines and metric_records(first):
             return Recognised("generations", "texts beside a step and a reward")
         return Recognised("data", "records with text keys")
-    if records:
-        return None
+    if records or SCORED_TASKS.match(head):
+        return None if records else Recognised("eval", "JSON with a measure of each task")
     if _CONFIG_KEY.search(head) or re.search(r"config|cfg|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
     if _REQUEST.search(head) and _SAMPLED.search(head):
@@ -326,17 +327,15 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
 
 def _is_sampled(first: bytes) -> bool:
     """Whether a header, or a first record, is that of outputs: why each ended and nothing asked, or how it was drawn."""
-    return bool(_SAMPLED.search(first) and _GIVEN.search(first)) or (
-        bool(_ENDED.search(first)) and not _ASKED.search(b"," + first + b",")
-    )
+    drawn = _SAMPLED.search(first) and _GIVEN.search(first)
+    return bool(drawn or (_ENDED.search(first) and not _ASKED.search(b"," + first + b",")))
 
 
 def _is_sampling(head: bytes) -> bool:
     """Whether a JSON object is short, and says how to sample, but neither a text nor a result."""
     short = len(head) < _MOST_SAMPLED and head.rstrip().endswith(b"}")
-    return (
-        short and len(_SAMPLED.findall(head)) > 1 and not any(p.search(head) for p in (_TEXT_KEY, _EVAL_KEY, _RESULT))
-    )
+    said = any(p.search(head) for p in (_TEXT_KEY, _EVAL_KEY, _RESULT))
+    return short and len(_SAMPLED.findall(head)) > 1 and not said
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:

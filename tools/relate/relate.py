@@ -55,6 +55,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
+from .results.look import RESULTS, of_results
 from .scores import against, alike, compared, judged, paired, pairs, raters, traded
 from .scores.recounted import recounted
 from .summed import look
@@ -332,6 +333,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     look.SUMMARIES: (("tables",), lambda r: r.said),
     TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
+    RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),
@@ -382,8 +384,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
 
 def _run(read: _Read) -> tuple[list[Finding], list[Check]]:
     """The findings of all parts, and what came of each."""
-    found: list[Finding] = []
-    checks = []
+    found, checks = list[Finding](), list[Check]()
     for name, (asks, part) in PARTS.items():
         try:
             with np.errstate(all="ignore"):  # a log holds NaN and inf; what follows from them is judged, not warned of
@@ -393,8 +394,7 @@ def _run(read: _Read) -> tuple[list[Finding], list[Check]]:
             checks.append(Check(name, "failed", f"the relation broke: {why}", f"计算出错：{why}"))
             continue
         found += new
-        if not new and not any(len(getattr(read, of)) for of in asks):
-            checks.append(Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容"))
-        else:
-            checks.append(Check(name, "found" if new else "clear"))
+        none = Check(name, "not-applicable", "the run has nothing to compare", "没有可供比较的内容")
+        there = new or any(len(getattr(read, of)) for of in asks)
+        checks.append(Check(name, "found" if new else "clear") if there else none)
     return sorted(found, key=lambda f: f.severity), checks

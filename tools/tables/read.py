@@ -18,6 +18,7 @@ from . import binary
 from .console import read_text
 from .delimited import SAMPLE_LINES, read_delimited
 from .lined.called import read_called
+from .lined.dicts import read_printed
 from .lined.listings import read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
@@ -186,6 +187,8 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
     parted = [] if suffix in DELIMITED or suffix in LINES else list(read_delimited(iter_lines(path)))
     found = parted if _cells(parted) > 2 * cells else printed
     lined = [] if suffix in DELIMITED else list(read_lined(_Bounded(path, LINED)))
+    dicts = [] if suffix in DELIMITED else list(read_printed(_Bounded(path, LINED)))
+    found = dicts if _cells(dicts) > _cells([raw for raw in found if not raw.loose]) else found
     yield from lined if _cells(lined) > 2 * _cells([raw for raw in found if not raw.loose]) else found
     for reported in () if suffix in DELIMITED else (read_pressed, read_called, read_profiled):
         yield from reported(_Bounded(path, LINED))

@@ -21,6 +21,8 @@ WAYS = ("step", "epoch", "tokens", "samples", "time", "checkpoint", "index")
 """Axes along which a run goes, the one to be preferred first."""
 CURVES = 512
 """Curves of one table; a column of so many labels groups nothing."""
+NUMBERED = ("step", "index", "samples")
+"""Axes that number items as well as steps."""
 POINTS = 2
 """Points of a curve."""
 CURVED = frozenset(("loss", "eval_loss", "perplexity", "reward", "kl", "entropy", "grad_norm", "learning_rate"))
@@ -62,7 +64,14 @@ class _Curve(NamedTuple):
 def _way(table: Table) -> Column | None:
     """The axis to draw the table over."""
     axes = [c for c in table.of("axis") if c.values.dtype.kind == "f" and np.isfinite(c.values).sum() >= POINTS]
-    return min((c for c in axes if c.of in WAYS), key=lambda c: WAYS.index(c.of), default=_rows(table))
+    axes = [c for c in axes if c.of in WAYS and not (c.of in NUMBERED and _of_items(table))]
+    return min(axes, key=lambda c: WAYS.index(c.of), default=_rows(table))
+
+
+def _of_items(table: Table) -> bool:
+    """Whether the rows are items with a verdict on each and a name of their own: what counts them is no step."""
+    judged = ({str(v).lower() for v in c.values.tolist()} for c in table.of("text") if c.values.dtype.kind == "O")
+    return bool(table.of("identifier")) and any(cells and cells <= {"true", "false"} for cells in judged)
 
 
 def _rows(table: Table) -> Column | None:

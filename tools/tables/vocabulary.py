@@ -138,7 +138,7 @@ NOUNS = words_of("rank host node gpu device shard source dataset task benchmark 
                  "时间戳 检查点 显卡 设备 指标 学科 方法 版本")  # fmt: skip
 """Words that say what a column is about also where others stand before them."""
 
-RESULTS = words_of("match solved resolved "
+RESULTS = words_of("match solved resolved fp fn tn positives negatives "
                    "loss acc accuracy score latency throughput f1 bleu rouge em ppl perplexity reward kl ttft "
                    "tpot itl e2el stderr duration runtime requests tokens utilization util temp power bandwidth "
                    "p50 p90 p95 p99 mean median std errors completed mfu entropy pass hr ndcg mrr recall hit hits wer "

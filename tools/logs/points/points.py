@@ -36,6 +36,9 @@ FALLS = 1_000_000
 INTERLEAVED_SHARE = 0.1
 """Share of falling steps above which a stream is several writers, not restarts."""
 
+RUNS = 64
+"""Runs that somebody appended to one file."""
+
 
 class Store:
     """All points of one file."""
@@ -281,7 +284,7 @@ class Store:
         """For each attempt of a stream: (metric, key), arrays and the meaning of the steps of each series."""
         chosen = names_of(stream.points)
         steps, step_is = numbered(stream, self.every)
-        mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records)
+        mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records) and not _begins_anew(stream)
         falls = {*([] if mixed else stream.falls), *(self.starts if stream.stepless or stream.by_line else ())}
         bounds = np.array(sorted(falls), dtype=np.int64)
         parts: dict[int, list[tuple[tuple[str, str], Arrays, str]]] = {}
@@ -317,3 +320,19 @@ def _again(previous: tuple[tuple[str, float], ...], entry: dict[str, float]) -> 
 
 def _same(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
+
+
+def _begins_anew(stream: Stream) -> bool:
+    """Whether every fall is to the first step, after another number of steps each: short runs, one behind the other.
+
+    Several writers fall to any step, and a program that counts the steps of an epoch falls after as many each time.
+    """
+    longest = max(stream.points.values(), key=len, default=None)
+    if longest is None or len(stream.falls) > RUNS:
+        return False
+    steps, lines = np.frombuffer(longest.steps, np.int64), np.frombuffer(longest.lines, np.int64)
+    starts = np.searchsorted(lines, np.asarray(stream.falls))
+    if (np.diff(lines) <= 0).any() or starts.max(initial=0) >= len(lines) or (steps[starts] != steps.min()).any():
+        return False
+    parts = np.diff([0, *starts.tolist()])
+    return len(set(parts.tolist())) > 1 and bool((parts > 1).any())

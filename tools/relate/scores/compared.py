@@ -7,6 +7,7 @@ that they differ is then what is found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -49,7 +50,18 @@ def _alike(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
     for row in rows:
         groups.setdefault((row.metric, row.task), []).append(row)
     for group in groups.values():
-        yield from combinations(group[:60], 2)
+        yield from (pair for pair in combinations(group[:60], 2) if not _announced(*pair))
+
+
+def _announced(a: Scored, b: Scored) -> bool:
+    """Whether the names of both files say the number of shots that tells the two apart: both were meant to be."""
+    apart = differing(a, b)
+    files = a.evidence.file or "", b.evidence.file or ""
+    return bool(apart) and all(
+        "shot" in name
+        and all(re.search(rf"(?<!\d){re.escape(v)}[-_ ]?shots?", f) for v, f in zip(of, files, strict=True))
+        for name, *of in apart
+    )
 
 
 def _rescored(rows: list[Scored]) -> list[Finding]:

@@ -28,6 +28,8 @@ SETUP = bounded(
 )
 """Columns that say how a score was measured."""
 MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)")
+NAMED = bounded(r"(?:^|_)(?:model_args|pretrained|model_name(?:_or_path)?|model_path|checkpoint_path)$")
+"""Columns that name the model where another one may only say what loads it (`hf`, `vllm`)."""
 WEIGHTS = bounded(r"^(?!.{0,60}(?:template|tokenizer|prompt|data|config|code|git|harness)).{0,60}"
                   r"(?:^|_)(?:hash|sha\d*|md5|checksum|digest|weights)(?:_|$)")  # fmt: skip
 TASK = bounded(r"(?:^|_)(?:task|benchmark|bench|subset|split|domain|language|lang|dataset|category)(?:_|$)")
@@ -90,6 +92,7 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
     beside = {plain(c.name) or c.name: c for c in table.columns if c not in scores}
     way = next((c for name, c in beside.items() if _on_the_way(name, c)), None)
     said: dict[str, Where] = {name: _found(beside, around, pattern) for name, pattern in _SAYS.items()}
+    said["model"] = _found(beside, around, NAMED) or said["model"]
     if way is not None and len(table) > MOST_ROW and not isinstance(said["item"], Column):
         return  # measured all along the training: a series, not a row of checkpoints
     told_of: dict[str, Where] = {**around, **beside}

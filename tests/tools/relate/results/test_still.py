@@ -1,0 +1,59 @@
+"""Short runs of reinforcement learning in one file, and a reward that rises while the goal stays."""
+
+import json
+
+import numpy as np
+import pytest
+
+from triage.tools.discover import discover
+from triage.tools.logs.scan import read_run
+from triage.tools.relate.line import lines_of
+from triage.tools.relate.results.still import goal_stays, never_raised
+
+
+def lines(folder, records, name="history.json"):
+    (folder / name).write_text("\n".join(map(json.dumps, records)) + "\n")
+    return lines_of(read_run(discover(folder)).table, ())
+
+
+def short_runs(rises, lengths=(4, 7, 5, 6), key="eval/win_rate"):
+    """Runs that begin again at their first iteration, each with noise, and a rise in each."""
+    noise = np.random.default_rng(3)
+    for length in lengths:
+        for i in range(1, length + 1):
+            level = 0.3 + rises * i / length + 0.05 * float(noise.standard_normal())
+            yield {"iteration": i, "train/loss": round(2.0 / i, 4), key: round(level, 4)}
+
+
+@pytest.mark.parametrize("key", ["eval/win_rate", "reward/mean"])
+def test_several_short_runs_that_gain_nothing_are_told_together(tmp_path, key):
+    told = never_raised(lines(tmp_path, short_runs(0.0, key=key)))
+    assert [f.code for f in told] == ["reward-flat"]
+    assert told[0].data["runs"] == 4
+
+
+@pytest.mark.parametrize(("rises", "lengths"), [(0.3, (4, 7, 5, 6)), (0.0, (22,))], ids=["they rise", "a single run"])
+def test_runs_that_rise_and_a_single_one_are_not(tmp_path, rises, lengths):
+    assert never_raised(lines(tmp_path, short_runs(rises, lengths))) == []
+
+
+def paid(goal, key):
+    noise = np.random.default_rng(5)
+    for i in range(24):
+        yield {"step": 100 * i, "reward": 1.2 + 0.02 * i + 0.01 * float(noise.standard_normal()),
+               key: goal + 0.004 * float(noise.standard_normal())}  # fmt: skip
+
+
+@pytest.mark.parametrize(("goal", "key"), [(0.41, "val_solved_rate"), (37.0, "eval/accuracy")])
+def test_a_reward_that_rises_while_the_goal_stays_is_told(tmp_path, goal, key):
+    assert [f.code for f in goal_stays(lines(tmp_path, paid(goal, key)))] == ["goal-stays-while-reward-rises"]
+
+
+@pytest.mark.parametrize(("goal", "key"), [(0.97, "val_solved_rate"), (0.41, "val_suboptimal_rate")])
+def test_a_goal_that_is_reached_or_none_is_not(tmp_path, goal, key):
+    assert goal_stays(lines(tmp_path, paid(goal, key))) == []
+
+
+def test_a_goal_that_rises_with_its_reward_is_not(tmp_path):
+    rising = [r | {"val_success_rate": 0.2 + 0.015 * i} for i, r in enumerate(paid(0.4, "other"))]
+    assert goal_stays(lines(tmp_path, rising)) == []

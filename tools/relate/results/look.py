@@ -1,0 +1,46 @@
+"""All that the results of evaluations and benchmarks say of themselves, in one pass: findings and their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...findings import Finding, declare
+from ...tables.table import Table
+from ..line import Line
+from .below import below_base
+from .blank import blank
+from .cells import silent_cells
+from .detected import detected
+from .read import results
+from .still import goal_stays, never_raised
+from .zeros import zeros
+
+RESULTS = "results of evaluations against each other"
+CODES = declare(
+    "results",
+    ("benchmark-drop", RESULTS, "results of a trained model lie below those of the model before it, in any file"),
+    ("score-exactly-zero", RESULTS, "a score is exactly 0, or no number, for some tasks or methods beside fine others"),
+    ("answers-blank", RESULTS, "answers of a results file are empty"),
+    ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
+    ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
+    ("load-not-served", RESULTS, "rows of a benchmark say that the time was over before the answers came"),
+    ("goal-stays-while-reward-rises", RESULTS, "the reward rises, and the share that reaches the goal does not"),
+    ("positives-never-found", RESULTS, "confusion counts without a single true positive"),
+    ("threshold-never-reached", RESULTS, "a threshold above every score that it is held against"),
+    ("score-at-chance", RESULTS, "positives are flagged as often as negatives"),
+    ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
+)
+
+
+def of_results(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
+    """What the rows of results and the short runs of a training say."""
+    rows = results(tables)
+    return [
+        *below_base(rows),
+        *zeros(rows),
+        *blank(tables),
+        *silent_cells(tables),
+        *detected(rows, tables),
+        *never_raised(lines),
+        *goal_stays(lines),
+    ]

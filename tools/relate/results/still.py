@@ -1,0 +1,118 @@
+"""Reinforcement learning that gets nowhere: several short runs, none of which raises its reward or its rate of wins,
+and a reward that rises while the share that reaches the goal stays.
+
+One short run is too short to tell; together they have as many gains as losses, and what they gain on the mean is noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from ...findings import Finding, Severity
+from ...patterns import bounded
+from ..line import Line, plain
+
+RUNS, POINTS, TOGETHER = 3, 3, 15
+"""Runs, points of each, and points of all from which on it is told. Own judgement."""
+GAIN, TOP = 1.5, 0.9
+"""Standard errors of the mean gain above which some are raised; the level from which on there is nothing to raise."""
+LONG, MOVES = 12, 0.015
+"""Points of a reward and of a goal, and by how much of one a goal moves that is reached more often. Own judgement."""
+GOAL = bounded(r"(?:^|_)(?:acc(?:uracy)?|correct\w{0,5}|optimal|solved?|success|exact(?:_match)?|pass(?:_at_?\d{1,3})?)"
+               r"(?:_rate|_ratio|_share)?$|准确率|正确率|成功率")  # fmt: skip
+BESIDE = bounded(r"sub_?optimal|reward|format|train_acc|token|std|incorrect|格式|奖励")
+HELD = bounded(r"(?:^|_)(?:val|eval|test|held)")
+REWARDED = bounded(r"reward|win_?rate|success_?rate|(?:^|_)returns?(?:_|$)|奖励|胜率|成功率")
+
+
+def never_raised(lines: Sequence[Line]) -> list[Finding]:
+    """The measure that is raised least."""
+    runs: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if not line.group and (line.name in ("reward", "eval_reward") or REWARDED.search(plain(line.key))):
+            runs.setdefault((line.file, line.key), []).append(line.finite())
+    told = [f for some in runs.values() if (f := _told(some)) is not None]
+    return sorted(told, key=lambda f: f.data["gain"] / f.data["standard_error"])[:1]
+
+
+def _told(runs: list[Line]) -> Finding | None:
+    runs = [r for r in runs if len(r) >= POINTS]
+    total = sum(map(len, runs))
+    if len(runs) < RUNS or total < TOGETHER:
+        return None
+    values = np.concatenate([r.values for r in runs])
+    gains = [float(r.values[len(r) // 2 :].mean() - r.values[: len(r) // 2 or 1].mean()) for r in runs]
+    spread = float(np.median([r.values.std(ddof=1) for r in runs]))
+    error = max(float(np.std(gains, ddof=1)), spread) / sqrt(len(gains))
+    mean = float(np.mean(gains))
+    if error <= 0 or mean > GAIN * error or (values.max() <= 1 and float(np.median(values)) >= TOP):
+        return None
+    longest = max(runs, key=len)
+    first, last = float(longest.values[0]), float(longest.values[-1])
+    return Finding(
+        "reward-flat", Severity.S2,
+        f"None of {len(runs)} short runs in {longest.file} raises {longest.key}: the mean gain from the first half to "
+        f"the second is {mean:+.3g} (standard error {error:.2g}, {total} points); the longest goes from {first:.3g} to "
+        f"{last:.3g} in {len(longest)}.",
+        f"{longest.file} 里的 {len(runs)} 次短训练都没有提高 {longest.key}：后半段比前半段平均变化 {mean:+.3g}（标准误 "
+        f"{error:.2g}，共 {total} 个点）；最长的一次 {len(longest)} 个点从 {first:.3g} 到 {last:.3g}。",
+        (longest.evidence(0), longest.evidence(len(longest) - 1)),
+        {"runs": len(runs), "points": total, "gain": mean, "standard_error": error},
+    )  # fmt: skip
+
+
+def goal_stays(lines: Sequence[Line]) -> list[Finding]:
+    """A held-out or trained reward that rises for certain, and a share of right answers beside it that does not.
+
+    The reward is then paid for something else: a format, a part of the way, a worse answer.
+    """
+    whole = [x for line in lines if not line.group and len(x := line.finite()) >= LONG]
+    rewards = [x for x in whole if x.name in ("reward", "eval_reward") and _rises(x)]
+    for goal in sorted((x for x in whole if _is_goal(x)), key=lambda x: not HELD.search(plain(x.key))):
+        beside = [r for r in rewards if r.file == goal.file and r.attempt == goal.attempt and r.key != goal.key]
+        first, last = _ends(goal.values)
+        if beside and last - first < MOVES and goal.values.max() > 0 and goal.values.max() < TOP * _whole(goal.values):
+            return [_paid(beside[0], goal, first, last)]
+    return []
+
+
+def _ends(values: np.ndarray) -> tuple[float, float]:
+    """Means of the first and the last third, as shares of one."""
+    third = len(values) // 3
+    return float(values[:third].mean()) / _whole(values), float(values[-third:].mean()) / _whole(values)
+
+
+def _whole(values: np.ndarray) -> float:
+    return 100.0 if values.max() > 1 else 1.0
+
+
+def _is_goal(line: Line) -> bool:
+    said = plain(line.key)
+    inside = 0 <= line.values.min() <= line.values.max() <= 100
+    return bool(GOAL.search(said)) and not BESIDE.search(said) and inside
+
+
+def _rises(line: Line) -> bool:
+    """By a twentieth of its level and four standard errors from the first third to the last."""
+    third = len(line) // 3
+    first, last = line.values[:third], line.values[-third:]
+    gain = float(last.mean() - first.mean())
+    steps = np.abs(np.diff(line.values))
+    noise = float(np.median(steps)) / 0.954 * sqrt(2 / third)
+    return gain > max(0.05 * abs(float(first.mean())), 4 * noise)
+
+
+def _paid(reward: Line, goal: Line, first: float, last: float) -> Finding:
+    a, b = (float(v.mean()) for v in (reward.values[: len(reward) // 3], reward.values[-(len(reward) // 3) :]))
+    return Finding(
+        "goal-stays-while-reward-rises", Severity.S2,
+        f"{reward.key} rises from {a:.4g} to {b:.4g} while {goal.key} stays ({first:.1%} in the first third, "
+        f"{last:.1%} in the last, {len(goal)} points): the reward is paid for something else.",
+        f"{reward.key} 从 {a:.4g} 升到 {b:.4g}，而 {goal.key} 没有动（前三分之一 {first:.1%}，后三分之一 {last:.1%}，"
+        f"共 {len(goal)} 个点）：奖励付给了别的东西。",
+        (goal.evidence(len(goal) - 1), goal.evidence(0), reward.evidence(len(reward) - 1)),
+        {"reward": [a, b], "goal": [first, last]},
+    )  # fmt: skip
