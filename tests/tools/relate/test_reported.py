@@ -87,6 +87,28 @@ def test_a_promise_and_a_measurement_lie_in_two_files(tmp_path):
     assert not codes(tmp_path, {"bench.json": bench}, said("sla.yaml", p95_latency_ms=7000))
 
 
+CARD = """# Cache study
+
+## {head}
+
+| Method | TTFT (ms) | Throughput (tok/s) |
+| --- | --- | --- |
+| full | {first} | 88.1 |
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "missed"),
+    [("Fixed budget of 96 slots", "| window | 7.9 | 131.0 |\n| sink | 8.4 | 129.5 |", False),
+     ("固定目标长度 2048", "| 滑动窗口 | 7.9 | 131.0 |", False), ("Targets", "", True), ("目标", "", True)],
+)  # fmt: skip
+def test_results_of_several_methods_under_a_target_of_something_else_are_no_promise(tmp_path, head, more, missed):
+    bench = json.dumps({"method": "full", "ttft_ms": 71.5, "throughput_tok_s": 90.2})
+    files = {"results/bench.json": bench, "README.md": CARD.format(head=head, first=52.0, more=more)}
+    assert ("target-missed" in codes(tmp_path, files)) is missed
+
+
 def test_attempts_that_differ_and_fail_with_one_batch_show_the_batch(tmp_path):
     head = ("attempt", "lr", "first_nan_step", "sample_ids")
     same = csv(head, ("a", "3e-4", 4117, "88 91"), ("b", "1e-4", 4117, "88 91"))
