@@ -37,11 +37,14 @@ def test_outputs_that_end_in_a_loop(tmp_path, share, code):
 
 def looped(count, seed, every):
     tail = " and once more from the top" * 8
-    return [{"question": f"q{i}", "answer": t + (tail if i % every == 0 else "")} for i, t in enumerate(texts(count, seed))]
+    return [
+        {"question": f"q{i}", "answer": t + (tail if i % every == 0 else "")} for i, t in enumerate(texts(count, seed))
+    ]
 
 
 @pytest.mark.parametrize(("names", "every", "found"), [
-    (("base_answers.jsonl", "tuned_answers.jsonl"), (3, 999), False), (("底座/答案.jsonl", "微调/答案.jsonl"), (3, 999), False),
+    (("base_answers.jsonl", "tuned_answers.jsonl"), (3, 999), False),
+    (("底座/答案.jsonl", "微调/答案.jsonl"), (3, 999), False),
     (("base_answers.jsonl", "tuned_answers.jsonl"), (3, 3), True),  # what was trained loops as well
     (("run_a.jsonl", "run_b.jsonl"), (3, 999), True),  # none of them is a base
     (("base_answers.jsonl",), (3,), True),  # alone

@@ -150,7 +150,9 @@ def short_of(table: Table) -> Iterator[Finding]:
                 continue
             rows = np.flatnonzero((got.values < due.values) & (got.values > 0))
             rows = rows[[not _accounted(table, due.values[i] - got.values[i], i) for i in rows.tolist()]]
-            if means(PASSED, got.name) and any(means(SIFTED, c.name) and not means(TAKEN, c.name) for c in table.columns):
+            if means(PASSED, got.name) and any(
+                means(SIFTED, c.name) and not means(TAKEN, c.name) for c in table.columns
+            ):
                 continue
             if len(rows) and len(rows) <= max(1, len(table) // 2):
                 yield _short(table, got, due, int(rows[0]))

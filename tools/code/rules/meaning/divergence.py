@@ -286,7 +286,9 @@ def _compared(program: Program, statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Assign) or not (own := base(statement.targets[0])):
         return False
     scope = program.scope(statement)
-    alike = {base(n.targets[0]) for n in program.within(scope, ast.Assign) if _shape(n.value) == _shape(statement.value)}
+    alike = {
+        base(n.targets[0]) for n in program.within(scope, ast.Assign) if _shape(n.value) == _shape(statement.value)
+    }
     for node in program.within(scope, ast.BinOp, ast.Compare):
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Sub):
             continue
