@@ -58,8 +58,8 @@ def targets(said: Sequence[Said]) -> Iterator[Finding]:
 
 
 def _of_one(s: Said, speeds: Sequence[Said]) -> bool:
-    """Whether a number is a promise by its own name or label; under a heading or file that speaks of a target only where
-    it is the one number of its name there: several are results for that target of something else."""
+    """Whether a number is a promise by its own name or label; under a heading or file that speaks of a target, only
+    where it is the one number of its name there: several are results for that target of something else."""
     if PROMISED.search(plain(s.name)) or PROMISED.search(plain(s.label)):
         return True
     where = s.about.removesuffix(plain(s.label))

@@ -88,11 +88,9 @@ def _brought(program: Program) -> bool:
         if name == "from_pretrained":
             if any(not PRETRAINED.search(program.path(c.func)) for c in calls):
                 return True
-        elif name == "train" and any(not c.args for c in calls):
-            return True
-        elif LOADS.fullmatch(name) and not all(
-            program.path(c.func).partition(".")[0] in ("json", "yaml") for c in calls
-        ):
+            continue
+        plain = all(program.path(c.func).partition(".")[0] in ("json", "yaml") for c in calls)
+        if (name == "train" and any(not c.args for c in calls)) or (LOADS.fullmatch(name) and not plain):
             return True
     return False
 

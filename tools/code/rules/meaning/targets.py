@@ -1,5 +1,7 @@
 """Rules on what is trained towards: the target of a value function, and labels that nobody takes."""
 
+# ruff: noqa: E501  one sentence, pattern or question on one line
+
 from __future__ import annotations
 
 import ast
