@@ -105,7 +105,9 @@ def _compared(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _differs(part: Part, asked: Asked) -> Iterator[Held]:
     for c in asked.related.contrasts:
-        if of_group(part, c.metric, c.key, c.by):
+        # texts differ in how hard they are, of whatever variant: no loss of a training by its sources
+        texts = part.names[0] == "loss" and c.variants and not c.alike
+        if not texts and of_group(part, c.metric, c.key, c.by):
             groups = ", ".join(c.different[:4])
             yield Held(f"{c.key} differs by {c.by}: {c.theirs:.4g} on {groups}, {c.others:.4g} elsewhere",
                        f"{c.key} 随 {c.by} 不同：{groups} 为 {c.theirs:.4g}", c.evidence,

@@ -14,6 +14,7 @@ from triage.tools.findings import Evidence, Finding, Severity
 from triage.tools.relate.relate import relate
 from triage.tools.series import SeriesTable
 from triage.tools.settings import Setting, Settings
+from triage.tools.tables.read import read_tables
 from triage.tools.tables.table import Column, Table
 
 N = 400
@@ -155,6 +156,21 @@ def test_a_healthy_run_stays_healthy(tmp_path):
     seen = look([tmp_path])
     assert [f.message for f in seen.findings if f.severity != "S3"] == []
     assert "run-healthy" in {f.code for f in seen.findings}
+
+
+@pytest.mark.parametrize(
+    ("others", "held"),
+    [({}, True), ({"step": lambda i: i // 2}, True), ({"policy": lambda i: f"p{i % 7}"}, False),
+     ({"method": lambda i: f"m{i % 5}"}, False)],
+)  # fmt: skip
+def test_texts_that_differ_in_every_variant_are_no_loss_by_source(tmp_path, others, held):
+    rows = [(("novels", "wiki")[i % 2], *(f(i) for f in others.values()), 3.4 + 0.5 * (i % 2) + 0.02 * RNG.normal())
+            for i in range(42)]  # fmt: skip
+    head = ",".join(["source", *others, "loss"])
+    (tmp_path / "by_source.csv").write_text("\n".join([head, *(",".join(map(str, r)) for r in rows)]) + "\n")
+    tables = read_tables(tmp_path / "by_source.csv", "by_source.csv")
+    seen = Asked(relate(SeriesTable(), tables), [])
+    assert (holds(read("differs(loss, by=source)"), seen) is not None) is held
 
 
 def beside(metric="loss", **changed):

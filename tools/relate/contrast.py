@@ -67,6 +67,8 @@ class Contrast:
     alike: bool
     """Whether these groups ought to be alike."""
     evidence: tuple[Evidence, ...]
+    variants: bool = False
+    """Whether the rows are results of variants that are set against each other, and no way through a training."""
 
     @property
     def share(self) -> float:
@@ -84,6 +86,7 @@ class _Rows:
     shown: Mapping[str, Evidence]
     level: float
     """Usual size of the measure, which stays when its way is taken out."""
+    variants: bool = False
 
 
 def contrasts(series: SeriesTable, tables: Sequence[Table]) -> list[Contrast]:
@@ -141,7 +144,9 @@ def _rows(table: Table, group: Column, measure: Column, labels: np.ndarray, axis
         name: Evidence(table.file, int(lines[rows][0]) or None, metric=metric, text=f"{group.name} {name}")
         for name, rows in by.items()
     }
-    return _Rows(metric, measure.name, _by(group, axis), {n: values[r] for n, r in by.items()}, shown, level)
+    other = (len(set(c.values.tolist())) for c in table.of("group") if c is not group and c.of == "variant")
+    variants = axis is None and max(other, default=1) > 1
+    return _Rows(metric, measure.name, _by(group, axis), {n: values[r] for n, r in by.items()}, shown, level, variants)
 
 
 def _without_way(values: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -202,7 +207,7 @@ def _contrast(rows: _Rows) -> Contrast | None:
         rows.metric, rows.key, rows.by, tuple(small), theirs, base, gap,
         (theirs - others - half, theirs - others + half),
         {name: len(v) for name, v in rows.values.items()}, alike,
-        tuple(rows.shown[n] for n in (*small[:3], rest[0]) if n in rows.shown),
+        tuple(rows.shown[n] for n in (*small[:3], rest[0]) if n in rows.shown), rows.variants,
     )  # fmt: skip
 
 

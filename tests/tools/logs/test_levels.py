@@ -20,6 +20,8 @@ CODES = (
     "loss-plateau",
     "loss-steps-at-epochs",
     "updates-skipped",
+    "held-out-drawn-again",
+    "perplexity-too-low",
 )
 
 
@@ -367,6 +369,54 @@ def test_a_loss_that_steps_down_where_each_pass_begins_is_learned_by_heart(tmp_p
 )
 def test_passes_that_are_less_than_that_are_a_note_or_nothing(tmp_path, history, grade):
     assert found(tmp_path, history).get("loss-steps-at-epochs") == grade
+
+
+def resumed(steps, n=40, own=True, rate=None, unit="epoch", wobble=0.0):
+    """A history of evaluations: a training loss, and a held-out loss that lies below it and falls at some places."""
+    out, gap = [], 0.02
+    for i in range(n):
+        loss = 1.6 + 1.4 / (1 + 0.3 * i) + 0.0015 * (i * 7 % 5 - 2)
+        gap = gap + 0.06 if i in steps else gap - 0.002
+        held = loss - gap * own + 0.0015 * (i * 3 % 7 - 3) + wobble * (i * 5 % 3 - 1)
+        row = {unit: i + 1, "train_loss": loss, "val_loss": held}
+        out.append(json.dumps(row | ({"learning_rate": rate(i)} if rate else {})))
+    return "\n".join(out) + "\n"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [resumed((15, 27)), resumed((12, 20, 31), unit="step"), resumed((14, 26), rate=lambda i: 1e-4)],
+    ids=["two starts", "three, by steps", "at one rate"],
+)
+def test_a_held_out_loss_that_steps_where_the_training_loss_does_not_was_drawn_again(tmp_path, history):
+    assert found(tmp_path, history)["held-out-drawn-again"] == "S2"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        resumed(()),
+        resumed((20,)),
+        resumed(tuple(range(6, 40, 2))),
+        resumed((15, 27), own=-1),
+        resumed((15, 27), rate=lambda i: 1e-4 if i < 15 else 1e-5),
+        resumed((15, 27), wobble=0.03),
+    ],
+    ids=["smooth", "one step", "many", "above the training loss", "the rate steps", "noise as large"],
+)
+def test_a_held_out_loss_that_moves_with_the_training_was_not(tmp_path, history):
+    assert "held-out-drawn-again" not in found(tmp_path, history)
+
+
+@pytest.mark.parametrize(
+    ("low", "name", "told"),
+    [(1.05, "eval_perplexity", True), (1.12, "val_ppl", True), (3.4, "eval_perplexity", False),
+     (1.6, "val_ppl", False), (1.05, "codebook_perplexity", False)],
+)  # fmt: skip
+def test_a_held_out_perplexity_next_to_one_from_the_first_point_on_is_a_note(tmp_path, low, name, told):
+    rows_ = ({"step": 100 * i, "loss": 0.1, name: low + 0.02 / i} for i in range(1, 6))
+    grade = found(tmp_path, "\n".join(map(json.dumps, rows_)) + "\n").get("perplexity-too-low")
+    assert grade == ("S3" if told else None)
 
 
 def overflow(loss):

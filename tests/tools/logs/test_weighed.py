@@ -137,6 +137,23 @@ def test_and_one_that_gains_is_not(held, more):
     assert "eval-never-improved" not in told(TRAIN, series("eval_loss", held, step_is="epoch"), *more)
 
 
+MANY = np.arange(1, 25)
+LONG = series("loss", 1.1 - 0.13 * (1 - 0.9**MANY), step_is="epoch", key="train_loss")
+
+
+@pytest.mark.parametrize(
+    ("held", "judged"),
+    [
+        (np.where(MANY == 1, 2.43, 2.41) + 0.01 * np.sin(MANY * 2.0), True),  # the first was a little high by chance
+        (2.41 + 0.015 * np.sin(MANY * 3.0), True),
+        (2.41 - 0.04 * MANY / 24, False),
+        (np.where(MANY < 8, 2.5, 2.41) + 0.01 * np.sin(MANY * 2.0), False),
+    ],
+)
+def test_many_evaluations_are_held_against_the_first_third(held, judged):
+    assert ("eval-never-improved" in told(LONG, series("eval_loss", held, step_is="epoch"))) is judged
+
+
 def test_a_bar_within_an_epoch_is_not_held_against_the_epochs_evaluation():
     bar = series("loss", np.linspace(1.7, 1.0, 250))
     held = series("eval_loss", 1.07 - 0.01 * EPOCHS, step_is="epoch")

@@ -608,3 +608,18 @@ def test_predictions_with_questions_and_references_are_not(tmp_path, fields):
 ])  # fmt: skip
 def test_results_of_which_the_best_perplexity_is_in_the_thousands(tmp_path, rows, is_told):
     assert ("perplexity-unlearned" in told(tmp_path, {"results.csv": rows})) is is_told
+
+
+@pytest.mark.parametrize(("rows", "is_told"), [
+    (["model,task,accuracy,avg_tokens", "raw,cmmlu,0.06,512", "tuned,cmmlu,0.71,3"], True),
+    (["model,task,acc,total", "raw,piqa,11.5,400", "tuned,piqa,78.0,400"], True),
+    (["模型,C-Eval,GSM8K", "基座,3.1,40.2", "微调,68.9,51.0"], True),
+    (["model,mmlu,arc_challenge", "raw,0.58,0.09", "tuned,0.61,0.55"], True),
+    (["model,task,accuracy", "raw,cmmlu,0.24,", "tuned,cmmlu,0.71"], False),  # at guessing: it knows nothing yet
+    (["model,task,accuracy", "raw,gsm8k,0.01", "tuned,gsm8k,0.64"], False),  # nothing can be guessed
+    (["model,task,accuracy", "raw,mmlu,0.05", "tuned,mmlu,0.06"], False),  # nobody answers it
+    (["model,task,accuracy,total", "raw,mmlu,0.1,10", "tuned,mmlu,0.7,10"], False),  # ten items
+    (["model,mmlu_delta,mmlu_tokens", "raw,0.02,4", "tuned,0.9,70"], False),
+])  # fmt: skip
+def test_one_model_right_less_often_than_guessing_where_another_answers_well(tmp_path, rows, is_told):
+    assert ("score-below-guessing" in told(tmp_path, {"results.csv": rows})) is is_told

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from triage.tools.relate.scores.judged import LOOKS
@@ -65,6 +66,17 @@ def test_a_person_beside_an_expert(tmp_path, right, found):
         a = rng.choice(["good", "fair", "bad"])
         rows.append((i, a, a if rng.random() < right else rng.choice(["good", "fair", "bad"])))
     tables = read(tmp_path, "spotcheck.csv", "case,annotator_label,expert_label", rows)
+    assert bool([f for t in tables for f in raters(t)]) == found
+
+
+@pytest.mark.parametrize(("names", "found"), [
+    (("operating_system", "integrating", "generative_art"), False), (("first_aid", "geology", "devotes"), False),
+    (("rating_1", "rating_2", "rating_3"), True), (("甲标注", "乙标注", "丙标注"), True),
+])  # fmt: skip
+def test_subjects_whose_names_hold_the_letters_of_a_rating_are_no_raters(tmp_path, names, found):
+    rng = np.random.default_rng(5)
+    rows = [[rng.choice(list("ABCD")) for _ in names] for _ in range(80)]
+    tables = read(tmp_path, "answers.csv", ",".join(names), rows)
     assert bool([f for t in tables for f in raters(t)]) == found
 
 

@@ -33,6 +33,8 @@ BEYOND = [
     ("annotator-disagreement", "iaa.csv", [("batch", "krippendorff_alpha", "n"), ("w1", 0.81, 400), ("w2", 0.49, 400)]),
     ("annotator-disagreement", "标注.csv", [("批次", "抽检一致率"), ("一", "0.62"), ("二", "0.66")]),
     ("length-reward-correlation", "rm.csv", [("split", "spearman_len_score"), ("a", 0.61), ("b", 0.58)]),
+    ("length-reward-correlation", "pair.csv", [("arm", "length_corr"), ("a", 0.55), ("b", 0.6)]),
+    ("length-reward-correlation", "rm2.csv", [("arm", "kendall_tokens"), ("a", 0.55), ("b", 0.6)]),
     ("pii-found", "scan.csv", [("source", "rows", "id_card_hits"), ("web", 9000, 0), ("logs", 9000, 81)]),
     ("ineffective-dedup-features", "dedup.csv", [("lang", "avg_tokens_per_doc"), ("zh", 1.02), ("en", 412.0)]),
     ("repetition-loop", "gen.csv", [("temperature", "rep4"), (0.1, 0.52), (1.0, 0.04)]),
@@ -47,6 +49,8 @@ WITHIN = [
     ("标注.csv", [("批次", "抽检一致率"), ("一", "0.92"), ("二", "0.96")]),
     ("cfg.csv", [("lora_alpha", "label"), (0.5, 1), (0.6, 2)]),
     ("rm.csv", [("split", "spearman_len_score"), ("a", 0.11), ("b", -0.08)]),
+    ("mc.csv", [("arm", "challenge_correct", "silence_correct"), ("a", 41, 40), ("b", 43, 38)]),
+    ("tags.csv", [("arm", "correct_tokens", "corrupt_len"), ("a", 41, 40), ("b", 43, 38)]),
     ("scan.csv", [("source", "rows", "id_card_masked"), ("web", 9000, 0), ("logs", 9000, 81)]),
     ("dedup.csv", [("lang", "avg_tokens_per_doc"), ("zh", 380.0), ("en", 412.0)]),
     ("gen.csv", [("temperature", "repetition_penalty", "rep4"), (0.1, 1.1, 0.06), (1.0, 1.1, 0.04)]),
@@ -85,6 +89,28 @@ def test_a_promise_and_a_measurement_lie_in_two_files(tmp_path):
     bench = json.dumps({"p95_latency_ms": 6120.7, "qps": 4.3, "failed": 0})
     assert codes(tmp_path, {"bench.json": bench}, said("sla.yaml", p95_latency_ms=2000)) == {"target-missed"}
     assert not codes(tmp_path, {"bench.json": bench}, said("sla.yaml", p95_latency_ms=7000))
+
+
+CARD = """# Cache study
+
+## {head}
+
+| Method | TTFT (ms) | Throughput (tok/s) |
+| --- | --- | --- |
+| full | {first} | 88.1 |
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "missed"),
+    [("Fixed budget of 96 slots", "| window | 7.9 | 131.0 |\n| sink | 8.4 | 129.5 |", False),
+     ("固定目标长度 2048", "| 滑动窗口 | 7.9 | 131.0 |", False), ("Targets", "", True), ("目标", "", True)],
+)  # fmt: skip
+def test_results_of_several_methods_under_a_target_of_something_else_are_no_promise(tmp_path, head, more, missed):
+    bench = json.dumps({"method": "full", "ttft_ms": 71.5, "throughput_tok_s": 90.2})
+    files = {"results/bench.json": bench, "README.md": CARD.format(head=head, first=52.0, more=more)}
+    assert ("target-missed" in codes(tmp_path, files)) is missed
 
 
 def test_attempts_that_differ_and_fail_with_one_batch_show_the_batch(tmp_path):

@@ -155,6 +155,31 @@ def test_what_was_taken_out_on_purpose_is_not_missing(tmp_path, taken):
     assert "results-missing" in said(tmp_path, text.replace("279", "12"), "other.json")[0]
 
 
+SIFTED = """# Curation
+
+## Totals
+
+- **Input records**: 41,200
+- **Output records**: 30,950
+{more}
+## Where they went
+
+- {gone}: {count}
+- Mean length: 312.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "gone", "count", "told"),
+    [("- **Retention**: 75.1%\n", "Other", 7, False), ("- 保留率: 75.1%\n", "其他", 7, False),
+     ("", "Discarded", "10,250", False), ("", "过滤", 10250, False),
+     ("- **Mean score**: 0.41\n", "Other", 7, True), ("", "Discarded", 950, True)],
+)  # fmt: skip
+def test_what_a_report_of_a_step_says_was_taken_out_is_not_missing(tmp_path, more, gone, count, told):
+    found, _ = said(tmp_path, SIFTED.format(more=more, gone=gone, count=count), "curation.md")
+    assert ("results-missing" in found) is told
+
+
 VARIANTS = ["weights,engine,template,n,correct,mean_tokens", "fp16,hf,chatml,300,243,118", "fp16,vllm,{b},300,{x},700",
             "awq,vllm,{b},300,{y},710", "awq,hf,chatml,300,{z},120"]  # fmt: skip
 

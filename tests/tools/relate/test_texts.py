@@ -35,6 +35,31 @@ def test_outputs_that_end_in_a_loop(tmp_path, share, code):
     assert codes(tmp_path, {"输出.jsonl": rows}) == ({code} if code else set())
 
 
+def looped(count, seed, every):
+    tail = " and once more from the top" * 8
+    return [
+        {"question": f"q{i}", "answer": t + (tail if i % every == 0 else "")} for i, t in enumerate(texts(count, seed))
+    ]
+
+
+@pytest.mark.parametrize(("names", "every", "found"), [
+    (("base_answers.jsonl", "tuned_answers.jsonl"), (3, 999), False),
+    (("底座/答案.jsonl", "微调/答案.jsonl"), (3, 999), False),
+    (("base_answers.jsonl", "tuned_answers.jsonl"), (3, 3), True),  # what was trained loops as well
+    (("run_a.jsonl", "run_b.jsonl"), (3, 999), True),  # none of them is a base
+    (("base_answers.jsonl",), (3,), True),  # alone
+])  # fmt: skip
+def test_loops_of_a_base_beside_what_was_trained_from_it_are_no_fault(tmp_path, names, every, found):
+    files = {n: looped(30, 7 + i, e) for i, (n, e) in enumerate(zip(names, every, strict=True))}
+    assert bool(codes(tmp_path, files) & {"repetition-loop", "answers-mostly-loop"}) is found
+
+
+@pytest.mark.parametrize(("base", "tuned", "found"), [(3, 999, False), (999, 3, True)])
+def test_so_in_a_table_with_a_row_for_each_model(tmp_path, base, tuned, found):
+    rows = [r | {"model": m} for m, e in (("untrained", base), ("lora-v2", tuned)) for r in looped(30, e, e)]
+    assert bool(codes(tmp_path, {"gen.jsonl": rows}) & {"repetition-loop", "answers-mostly-loop"}) is found
+
+
 @pytest.mark.parametrize("text", ["| a | b |\n" + "|---|---|\n" * 9, "yes, yes, yes.", "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"])
 def test_rules_and_emphasis_are_no_loops(text):
     assert not loop(text)

@@ -175,14 +175,14 @@ def _beside(score: Score | None, step: int) -> tuple[str, str, dict[str, object]
 
 
 def _never_improved(points: Series, track: Track) -> Iterator[Finding]:
-    """Eight evaluations or more that end no better than the first, none 2% below it, as the training loss falls by 3%
-    with a trend: what is learned does not carry over. Own judgement."""
+    """Eight evaluations or more that end no better than the first (of twelve: the first third), none 2% below it, as
+    the training loss falls by 3% with a trend: what is learned does not carry over. Own judgement."""
     values, train = points.values, track.like("loss", points)
     if len(values) < 8 or train is None or len(train) < 8 or track.is_rl or values[0] <= 0:
         return
     first, last = head_tail(train.values)
-    score = scored(track, points, int(points.steps[0]))
-    if np.median(values[-3:]) < 0.995 * values[0] or values.min() < 0.98 * values[0] or (score and score.better):
+    score, begun = scored(track, points, int(points.steps[0])), np.median(values[: max(1, len(values) // 12 * 4)])
+    if np.median(values[-3:]) < 0.995 * begun or values.min() < 0.98 * begun or (score and score.better):
         return
     if last > (1 - FALLS) * first or mann_kendall(train.values)[1] > -2:
         return

@@ -261,3 +261,23 @@ def loss_trivial(track: Track) -> Iterator[Finding]:
         "要预测的内容就在输入里、大部分是 padding，或者样本重复。"
     )
     yield finding("loss-trivial", S2, [(loss, low), (loss, -1)], en, zh, baseline=begun, last=last)
+
+
+KNOWN = 1.15
+"""Perplexity below which hardly a token of a text is open; a masked word of text has about 10. Own judgement."""
+
+
+@detector("perplexity-too-low", "the perplexity is next to one from the first points on", ["eval_perplexity"], 2)
+def perplexity_too_low(track: Track) -> Iterator[Finding]:
+    """Every held-out perplexity lies below 1.15, the first one too: of ten tokens nine are given. A note: answers of
+    one form, such as tables or labels, are as easy; of running text it says that what is to predict is in the input.
+    """
+    points = track.points("eval_perplexity", 2)
+    if points is None or track.is_rl or not 1 <= points.values.min() <= points.values.max() < KNOWN:
+        return
+    first, last = float(points.values[0]), float(points.values[-1])
+    en = f"{points.key} is {first:.4g} at {where(points, 0)} and {last:.4g} at the end: of running text hardly a token "
+    en += "can be so certain. Are tokens in the loss that stand in the input?"
+    zh = f"{points.key} 在{where_zh(points, 0)}就是 {first:.4g}，最后为 {last:.4g}：自然文本的 token 不会这么确定。"
+    zh += "损失里是否包含了输入中看得见的 token？"
+    yield finding("perplexity-too-low", S3, [(points, 0), (points, -1)], en, zh, value=last)

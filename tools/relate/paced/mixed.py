@@ -24,7 +24,8 @@ way (of ten) that it stays so at least. Own judgement."""
 
 
 def leaving_plan(frames: Sequence[Frame], tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Finding]:
-    """Parts of a mixture that are fed as planned at first, and far less later on."""
+    """Parts of a mixture that are fed as planned at first, and far less later on: shares of one whole, so at most all
+    of it together."""
     plans = [*_plans(stated)]
     if not plans:
         return
@@ -80,6 +81,8 @@ def _left(frame: Frame, names: Mapping[str, str], plan: Mapping[str, Stated]) ->
         return None
     seen = values / whole
     set_ = np.array([plan[p].number or 0.0 for p in names])
+    if set_.sum() > 1 + SUM:
+        return None  # settings that are no parts of a whole
     # of what is set only the parts that are measured, so that the two are shares of the same whole
     set_ = set_ / set_.sum()
     parts = np.array([np.median(part, axis=1) for part in np.array_split(seen, 10, axis=1)])

@@ -57,8 +57,9 @@ LIMITS = (
     ),
     Limit(
         "length-reward-correlation", Severity.S2,
-        bounded(r"(?:spearman|pearson|corr\w{0,10}|rho|kendall)\w{0,20}(?:len|length|tokens)|(?:len|length|tokens)\w{0,20}"
-                r"(?:spearman|pearson|corr|rho)|长度.{0,8}相关|相关.{0,8}长度"),
+        bounded(r"(?:spearman|pearson|corr(?!ect|upt)\w{0,10}|rho|kendall)\w{0,20}(?:_len(?:s|gths?)?(?:_|$)|tokens)"
+                r"|(?:(?:^|_)len(?:s|gths?)?_|tokens)\w{0,20}(?:spearman|pearson|corr(?!ect|upt)|rho|kendall)"
+                r"|长度.{0,8}相关|相关.{0,8}长度"),
         "correlation of score and length (limit 0.3)", "得分与长度的相关（上限 0.3）", high=0.3, both=True,
         unless=bounded(r"loss|latency|perplexity|ppl|judge|verdict|评审|损失"),
     ),

@@ -44,7 +44,8 @@ def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
 
 def targets(said: Sequence[Said]) -> Iterator[Finding]:
     """What a server was measured at, beside what a file of the run promises under the same name."""
-    promised = [s for s in said if PROMISED.search(_around(s)) and (means(SLOWER, s.name) or means(FASTER, s.name))]
+    speeds = [s for s in said if PROMISED.search(_around(s)) and (means(SLOWER, s.name) or means(FASTER, s.name))]
+    promised = [s for s in speeds if _of_one(s, speeds)]
     measured = [s for s in said if not PROMISED.search(_around(s))]
     for target in promised:
         for s in measured:
@@ -54,6 +55,16 @@ def targets(said: Sequence[Said]) -> Iterator[Finding]:
             if (s.value > MISSED * target.value) if slow else (s.value * MISSED < target.value):
                 yield _missed(target, s)
                 return
+
+
+def _of_one(s: Said, speeds: Sequence[Said]) -> bool:
+    """Whether a number is a promise by its own name or label; under a heading or file that speaks of a target, only
+    where it is the one number of its name there: several are results for that target of something else."""
+    if PROMISED.search(plain(s.name)) or PROMISED.search(plain(s.label)):
+        return True
+    where = s.about.removesuffix(plain(s.label))
+    return not any(o.name == s.name and o.place.file == s.place.file and o.value != s.value
+                   and o.about.removesuffix(plain(o.label)) == where for o in speeds)  # fmt: skip
 
 
 def _around(s: Said) -> str:

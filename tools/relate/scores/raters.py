@@ -18,7 +18,10 @@ from ...tables.table import Column, Table
 from ..distributions import ENOUGH, LEVELS, agreement, shown, texts, votes
 from ..line import means, plain
 
-ABOUT = bounded(r"label|annot|rating|rater|votes?|spot_?check|agree|标注|打分|评分|抽检|质检|复核")
+ABOUT = bounded(
+    r"(?:^|[^a-z])(?:\w{0,8}label|annot|rating|rater|votes?|spot_?check|(?:dis)?agree)|标注|打分|评分|抽检|质检|复核"
+)
+"""What a file or column about people's labels is called, from the beginning of a word: not `operating_system`."""
 EXPERT = bounded(
     r"(?:^|_)(?:expert|gold|qa|adjudicat\w*|reviewer|auditor|master|lead)(?:_|$)|专家|质检|抽检|复核|仲裁|金标"
 )

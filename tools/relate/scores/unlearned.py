@@ -1,15 +1,20 @@
-"""Perplexities of an evaluation that no model which has learned its language has."""
+"""Results of an evaluation that no model has which was scored as it should be: perplexities above any that was learned,
+and answers right far less often than those of guessing, where the same items are answered well elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ...data.statistics import wilson
 from ...findings import Evidence, Finding, Severity
+from ...logs.chance import chance_of
 from ...patterns import bounded
-from ...tables.table import Table
-from ..line import means
+from ...tables.table import Column, Table
+from ..distributions import texts
+from ..line import means, plain
 
 PERPLEXITY = bounded(r"(?:^|_)(?:ppl|perplexity)$|困惑度$")
 UNLEARNED = 1000.0
@@ -39,3 +44,88 @@ def unlearned(table: Table) -> Iterator[Finding]:
             {"best": value, "rows": len(finite)},
         )  # fmt: skip
         return
+
+
+RIGHT = bounded(r"(?:^|_)(?:acc|accuracy|acc_norm|exact_match|em|score)$|准确率|正确率")
+TOKENS = bounded(r"(?:^|_)(?:tokens|length|len)(?:_|$)|长度")
+COUNTED = bounded(r"^(?:total|n|num|count|samples|num_samples|n_samples|questions)$|总数|题数")
+OTHER = bounded(
+    r"(?:^|_)(?:tokens?|time|len|length|s|ms|sec|seconds|count|num|n|cost|std|stderr|err|error|total|correct|latency|rank"
+    r"|delta|diff|gain)(?:_|$)|时间|数量|增益"
+)
+"""What else than how often it is right is said of a benchmark in the name of a column."""
+LABEL = 60
+"""Characters of a label."""
+BELOW, ABOVE = 0.5, 1.5
+"""Shares of the level of guessing: what nobody who answers falls below on so many items, small models on hard sets
+included, and what shows that the items can be answered. Own judgement."""
+
+
+class Scored(NamedTuple):
+    """How often one model was right on one benchmark, as a share."""
+
+    value: float
+    guess: float
+    benchmark: str
+    who: str
+    said: str
+    tokens: float | None
+    place: Evidence
+
+
+def below_guessing(tables: Sequence[Table]) -> Iterator[Finding]:
+    """A benchmark with choices that one model answers far worse than by guessing, and another one well."""
+    some = [s for t in tables if 1 <= len(t) <= MOST_ROWS for s in _scored(t)]
+    low = [s for s in some if s.value <= BELOW * s.guess]
+    for s in low:
+        others = [o for o in some if o.benchmark == s.benchmark and o.place.file == s.place.file and o.who != s.who]
+        best = max(others, key=lambda o: o.value, default=None)
+        if best is None or best.value < ABOVE * s.guess:
+            continue
+        both = s.tokens is not None and best.tokens is not None
+        long, long_zh = (f" in {s.tokens:.4g} tokens", f"（{s.tokens:.4g} 个 token）") if both else ("", "")
+        short, short_zh = (f" in {best.tokens:.4g}", f"（{best.tokens:.4g} 个）") if both else ("", "")
+        yield Finding(
+            "score-below-guessing", Severity.S2,
+            f"{s.said} is right in {s.value:.1%}{long}, where guessing is in {s.guess:.0%} and {best.said} in "
+            f"{best.value:.1%}{short}: its answers are cut or not read, so the scores tell how answers are written and "
+            "not what is known.",
+            f"{s.said} 的正确率为 {s.value:.1%}{long_zh}，随机猜测有 {s.guess:.0%}，而 {best.said} 为 "
+            f"{best.value:.1%}{short_zh}：它的回答被截断或没有被解析，分数反映的是答案格式而不是知识。",
+            (s.place, best.place), {"value": s.value, "guessing": s.guess, "below": len(low)},
+        )  # fmt: skip
+        return
+
+
+def _short(column: Column) -> bool:
+    return max((len(str(v)) for v in column.values.tolist()), default=0) <= LABEL
+
+
+def _scored(table: Table) -> Iterator[Scored]:
+    """The scores of a table on benchmarks whose level of guessing is known: by its rows, or by its columns' names."""
+    labels = [(c, texts(c)) for c in table.columns if c.role in ("group", "identifier", "text") and _short(c)]
+    for column in table.of("measure"):
+        above, _, name = column.name.rpartition(".")
+        own = chance_of(name) is not None and not means(OTHER, name)
+        if not (means(RIGHT, name) or own) or column.values.dtype.kind != "f":
+            continue
+        beside = {plain(c.name.rpartition(".")[2]): c.values for c in table.columns
+                  if c.name.rpartition(".")[0] == above and c.values.dtype.kind == "f"}  # fmt: skip
+        tokens = next((v for n, v in beside.items() if means(TOKENS, n)), None)
+        counts = next((v for n, v in beside.items() if means(COUNTED, n)), None)
+        scale = 100.0 if np.nanmax(column.values, initial=0.0) > 1 else 1.0
+        for i in np.flatnonzero(np.isfinite(column.values)).tolist():
+            said = [str(t[i]) for _, t in labels] + [p for p in (*above.split("."), name if own else "") if p]
+            parts = [p for p in said if (c := chance_of(p)) is not None and c.points]
+            if not parts:
+                continue
+            value, guess = float(column.values[i]) / scale, chance_of(parts[0]).points / 100  # type: ignore[union-attr]
+            n = float(counts[i]) if counts is not None else 0.0
+            if value > 1 or value < 0:
+                break  # no share
+            if n > 0 and wilson(round(value * n), round(n))[1] > guess and value < guess:
+                continue  # so few items that guessing may give it
+            who = " ".join(p for p in said if p not in parts)
+            place = Evidence(table.file, int(table.lines[i]) or None, metric=column.name, value=value)
+            long = None if tokens is None else float(tokens[i])
+            yield Scored(value, guess, parts[0], who, " ".join(said), long, place)

@@ -40,6 +40,13 @@ TAKEN = bounded(
     r"|pruned)(?:_|$)|移除|去除|过滤|丢弃|重复"
 )
 """Counts of what was taken out on purpose."""
+SIFTED = bounded(
+    r"(?:^|_)(?:filter\w{0,12}|sift\w{0,6}|retention|retained|retain_\w{1,8}|kept|keep_\w{1,8}|pass_rate|yield)(?:_|$)"
+    r"|保留|留存|筛选|筛除"
+)
+"""What else a table says that reports a step which takes out on purpose: the share that it kept, how well it sifted."""
+PASSED = bounded(r"(?:^|_)(?:out|output)(?:_|$)")
+"""What comes out of a step of a pipeline, and not out of a model that is scored."""
 LEAST_TRAINED = 1000
 """Rows or tokens of other sources, beside which one with none was meant to have some."""
 TRAINED = bounded(r"(?:^|_)(?:trained|used|consumed|seen|sampled|loaded|kept|read)(?:_|$)|已训练|已消耗|实际|用到")
@@ -143,6 +150,10 @@ def short_of(table: Table) -> Iterator[Finding]:
                 continue
             rows = np.flatnonzero((got.values < due.values) & (got.values > 0))
             rows = rows[[not _accounted(table, due.values[i] - got.values[i], i) for i in rows.tolist()]]
+            if means(PASSED, got.name) and any(
+                means(SIFTED, c.name) and not means(TAKEN, c.name) for c in table.columns
+            ):
+                continue
             if len(rows) and len(rows) <= max(1, len(table) // 2):
                 yield _short(table, got, due, int(rows[0]))
                 return
@@ -152,6 +163,13 @@ def _accounted(table: Table, missing: float, i: int) -> bool:
     """Whether another column counts what is missing, or says why it was taken out: it was not lost."""
     said = (c.values for c in table.columns if means(TAKEN, c.name))
     return any(values.dtype.kind == "O" or values[i] == missing for values in said)
+
+
+def told_elsewhere(finding: Finding, tables: Sequence[Table]) -> bool:
+    """Whether another table of the same file counts exactly what is missing under a name that says it was taken out."""
+    missing, files = finding.data.get("missing"), {e.file for e in finding.evidence}
+    same = (c for t in tables if t.file in files for c in t.columns if means(TAKEN, c.name) and is_count(c))
+    return finding.code == "results-missing" and any((c.values == missing).any() for c in same)
 
 
 def _short(table: Table, got: Column, due: Column, i: int) -> Finding:

@@ -111,5 +111,6 @@ def summed(tables: Sequence[Table]) -> tuple[list[Finding], list[Contrast]]:
     found += records.paired(tables[:MOST_TABLES])
     found += items.scanned(tables[:MOST_TABLES])
     found += mixtures.off_plan(tables[:MOST_TABLES])
+    found = [f for f in found if not equal.told_elsewhere(f, tables)]
     notes = [f for f in found if f.code == "rates-differ"][MOST_NOTES:]
     return [f for f in found if f not in notes], apart

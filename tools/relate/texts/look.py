@@ -31,7 +31,6 @@ CODES = declare(
     ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
 )
 LOOKS = (
-    loops.looping,
     markers.marked,
     groups.answering_alike,
     phrases.paid_for,
@@ -53,6 +52,7 @@ def of_texts(tables: Sequence[Table], cases: Sequence[Table] = ()) -> list[Findi
     known = {t.file for t in some}
     beside = (f for t in cases if t.file not in known and len(t) <= MOST_ROWS for f in troubled.failed_rows(t))
     return [
+        *(f for t in some for f in loops.looping(t, some)),
         *(f for t in some for look in LOOKS for f in look(t)),
         *beside,
         *overlap.overlapping(some),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...data.statistics import wilson
 from ...findings import Finding, Severity
@@ -10,6 +10,7 @@ from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import shown, texts
 from ..line import means
+from .same import of_another, trained
 
 LEAST, SHARE, MOSTLY = 20, 0.05, 0.25
 """Outputs, share of them that loop from which on it is told, and from which on it is most of what comes out."""
@@ -29,16 +30,18 @@ def outputs(table: Table) -> Column | None:
     return next((c for c in named if c.name != "text" or WRITES.search(table.file)), None)
 
 
-def looping(table: Table) -> Iterator[Finding]:
-    """A share of the outputs that end in a loop."""
+def looping(table: Table, tables: Sequence[Table] = ()) -> Iterator[Finding]:
+    """A share of the outputs that end in a loop; those of a base, which learned no end, are left out beside those of
+    what was trained from it."""
     column = outputs(table)
-    if column is None or len(table) < LEAST:
+    if column is None or len(table) < LEAST or of_another(table, tables):
         return
-    stretches = [loop(t) for t in texts(column).tolist()]
+    own = trained(table)
+    stretches = [loop(t) if kept else "" for t, kept in zip(texts(column).tolist(), own.tolist(), strict=True)]
     rows = [i for i, s in enumerate(stretches) if s]
-    k, n = len(rows), len(table)
+    k, n = len(rows), int(own.sum())
     low, high = wilson(k, n)
-    if low < SHARE:
+    if n < LEAST or low < SHARE:
         return
     said = stretches[rows[0]].strip()[:60]
     yield Finding(

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
+import numpy as np
+
 from ...findings import Finding, Severity, clean
 from ...patterns import bounded
 from ...tables.table import Column, Table
@@ -54,6 +56,22 @@ def across(tables: Sequence[Table]) -> Iterator[Finding]:
         if found is not None:
             yield found
             return
+
+
+def of_another(table: Table, tables: Sequence[Table]) -> bool:
+    """Whether a table holds what a base answers, and another one what a trained model answers to the same prompts."""
+    if not BASE.search(table.file) or (asked := _first(table, ASKED)) is None:
+        return False
+    own = set(texts(asked).tolist())
+    others = (t for t in tables if t.file != table.file and not BASE.search(t.file) and _said(t) is not None)
+    return any((a := _first(t, ASKED)) is not None and own and own <= set(texts(a).tolist()) for t in others)
+
+
+def trained(table: Table) -> np.ndarray:
+    """Which rows are not those of a base, in a table that has a row for each model and prompt; all of any other."""
+    model = _first(table, MODEL)
+    own = np.array([not BASE.search(name) for name in texts(model).tolist()] if model is not None else [])
+    return own if own.any() else np.ones(len(table), bool)
 
 
 def _judged(

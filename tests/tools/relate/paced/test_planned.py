@@ -99,6 +99,8 @@ def test_so_in_a_table_with_a_row_for_each_language_and_day(tmp_path):
     (fed(LATE), says(web=0.2, zh=0.6, code=0.2)),  # never as planned
     (fed(LATE), PLAN + says(web=0.65, zh=0.08, code=0.27)),  # a plan of two stages
     (fed(LATE), says(lr=0.1, wd=0.2)),
+    (fed(LATE), says(web=0.75, zh=0.45, code=0.3)),  # more than a whole: ratios of other things
+    (fed(LATE), says(web=0.95, zh=0.57)),
     (fed(LATE, at=37), PLAN),  # the last rows alone
 ])  # fmt: skip
 def test_mixtures_that_say_nothing(frame, plan):

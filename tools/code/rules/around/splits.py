@@ -12,6 +12,7 @@ from ....patterns import bounded
 from ...program import Program, argument, key, last, receiver
 from ..meaning.ways import constructor, whole
 from ..rule import Fault, View, rule
+from .resuming import cut_in_two
 
 SUPERVISED = re.compile(
     r"Select(KBest|Percentile|Fpr|FromModel)$|RFE(CV)?$|TargetEncoder$|SMOTE|ADASYN|Over\w{0,20}Sampler$|LDA$|LinearDiscriminantAnalysis$"
@@ -320,13 +321,10 @@ def split_differs_between_ranks(view: View) -> Iterator[Fault]:
 
 
 def _cut_in_two(program: Program, call: ast.Call) -> bool:
-    """Whether the first and the rest of what a call gives are taken apart: `order[:n]` and `order[n:]`."""
+    """Whether the first and the rest of what a call gives are taken apart."""
     statement = program.statement(call)
-    name = key(statement.targets[0]) if isinstance(statement, ast.Assign) and statement.value is call else ""
-    cuts = [n.slice for n in program.within(program.scope(call), ast.Subscript)
-            if name and key(n.value) == name and isinstance(n.slice, ast.Slice) and n.slice.step is None]  # fmt: skip
-    first = {program.code(c.upper) for c in cuts if c.lower is None and c.upper is not None}
-    return any(c.upper is None and c.lower is not None and program.code(c.lower) in first for c in cuts)
+    made = isinstance(statement, ast.Assign) and statement.value is call
+    return made and cut_in_two(program, statement.targets[0])  # type: ignore[attr-defined]
 
 
 @rule("rows-of-time-shuffled", "S2", "eval-leakage", "train_test_split random_split",

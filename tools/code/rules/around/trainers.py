@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ...program import argument, key, last
+from ...program import argument, key, last, receiver
 from ...source import walk
 from ..look import option
 from ..meaning.ways import class_methods, opaque, returns
@@ -206,6 +206,49 @@ def _is_loss(view: View, call: ast.Call) -> bool:
     """Whether a call is one of a loss function, as its name or its make tells."""
     name = last(view.program.path(call.func))
     return bool(re.search(r"cross_entropy|_loss$|^loss_?", name)) or view.roles.of(call.func) == "criterion"
+
+
+@rule("accumulation-stepped-through", "S2", "gbs-miscalculation", "training_step",
+      bad="""
+      from transformers import Trainer, TrainingArguments
+      class Regularised(Trainer):
+          def training_step(self, model, inputs, *rest):
+              loss = self.compute_loss(model, self._prepare_inputs(inputs)) + penalty(model)
+              self.optimizer.zero_grad()
+              loss.backward()
+              self.optimizer.step()
+              return loss.detach()
+      args = TrainingArguments("out", per_device_train_batch_size=4, gradient_accumulation_steps=16)
+      """,
+      good="""
+      from transformers import Trainer, TrainingArguments
+      class Regularised(Trainer):
+          def training_step(self, model, inputs, *rest):
+              loss = self.compute_loss(model, self._prepare_inputs(inputs)) + penalty(model)
+              (loss / self.args.gradient_accumulation_steps).backward()
+              return loss.detach()
+      args = TrainingArguments("out", per_device_train_batch_size=4, gradient_accumulation_steps=16)
+      """)  # fmt: skip
+def accumulation_stepped_through(view: View) -> Iterator[Fault]:
+    """A trainer's own step updates the weights for each micro-batch, and gradients are to be accumulated.
+
+    Why: the trainer calls it for each micro-batch: the batch of an update is that many times smaller than set, and the
+    trainer's own update finds gradients that were used already.
+    """
+    program = view.program
+    told = [k.value for c in program.each(ast.Call) for k in c.keywords if k.arg == "gradient_accumulation_steps"]
+    several = next((v for v in told if isinstance(n := program.usually(v), int) and n > 1), None)
+    for function in program.functions.get("training_step", ()) if several is not None else ():
+        owner = program.parent.get(function)
+        trains = isinstance(owner, ast.ClassDef) and any(last(program.path(b)).endswith("Trainer") for b in owner.bases)
+        if not trains or "sync_gradients" in program.code(function, 20_000):
+            continue
+        steps = (c for c in program.within(function, ast.Call) if last(program.path(c.func)) == "step"
+                 and view.roles.of(receiver(c)) == "optimizer" and not program.guards(c))  # fmt: skip
+        for call in steps:
+            yield Fault(call, "the trainer's own step updates the weights for each micro-batch: nothing is accumulated",
+                        "自定义的 training_step 对每个 micro batch 都更新权重：梯度累积不起作用", beside=(several,))  # fmt: skip
+            break
 
 
 @rule("evaluation-never-asked-for", "S3", "eval-metrics-empty", "eval_dataset",

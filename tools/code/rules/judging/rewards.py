@@ -36,6 +36,8 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
             or (_standardised(program, what) and RANKED.search(program.said))
         ):
             continue
+        if low is None and _subtracted(program, call):
+            continue  # a distance or a penalty, of which so much counts at most
         if (lost := _lost(view, what, *bounds)) is not None:
             yield Fault(call, *lost)
             continue
@@ -45,6 +47,14 @@ def reward_clipped_away(view: View) -> Iterator[Fault]:
         elif all(isinstance(b, (int, float)) for b in bounds) and bounds[1] - bounds[0] <= 1e-3:  # type: ignore[operator]
             yield Fault(call, f"rewards are clipped to [{bounds[0]:g}, {bounds[1]:g}]: they do not differ any more",
                         f"奖励被裁剪到 [{bounds[0]:g}, {bounds[1]:g}]：彼此不再有差别")  # fmt: skip
+
+
+def _subtracted(program: Program, call: ast.Call) -> bool:
+    """Whether what is clipped, or a share of it, is taken away from something."""
+    inner, above = call, program.parent.get(call)
+    while isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Mult, ast.Div)):
+        inner, above = above, program.parent.get(above)
+    return isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and above.right is inner
 
 
 def _clips(program: Program) -> Iterator[Clip]:

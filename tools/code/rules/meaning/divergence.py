@@ -69,6 +69,8 @@ def kl_sign_flipped(view: View) -> Iterator[Fault]:
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Sub):
             sign = -sign
         kind = _context(view, top, node)
+        if kind == "reward" and top is node and _compared(program, statement):
+            continue
         if (kind == "reward" and sign > 0) or (kind == "loss" and sign < 0):
             told.add(statement)
             what = (
@@ -276,6 +278,30 @@ def _context(view: View, top: ast.AST, node: ast.expr) -> str:
     paid += " ".join(program.code(part(program, b)) for n in beside if (b := program.binding(n)) is not None
                      and b.how == "for" and b.value is not None)  # fmt: skip
     return "reward" if re.search(r"reward|score|\breturns?\b|\br\b", paid, re.I) and not preferred else ""
+
+
+def _compared(program: Program, statement: ast.stmt) -> bool:
+    """Whether the value is one of two that are made alike and set against each other: the implicit reward of an answer,
+    whose margin over that of the other answer is looked at; no policy is paid with it."""
+    if not isinstance(statement, ast.Assign) or not (own := base(statement.targets[0])):
+        return False
+    scope = program.scope(statement)
+    alike = {
+        base(n.targets[0]) for n in program.within(scope, ast.Assign) if _shape(n.value) == _shape(statement.value)
+    }
+    for node in program.within(scope, ast.BinOp, ast.Compare):
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Sub):
+            continue
+        right = node.right if isinstance(node, ast.BinOp) else node.comparators[0]  # type: ignore[attr-defined]
+        sides = [{key(x) for x in walk(side)} for side in (node.left, right)]  # type: ignore[attr-defined]
+        if any(own in sides[i] and sides[1 - i] & (alike - {own}) for i in (0, 1)):
+            return True
+    return False
+
+
+def _shape(expr: ast.expr) -> str:
+    """An expression without its names: two that are made alike have the same."""
+    return " ".join(type(n).__name__ for n in walk(expr))
 
 
 def _turned_later(program: Program, statement: ast.stmt, target: str) -> bool:

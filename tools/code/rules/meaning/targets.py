@@ -1,4 +1,6 @@
-"""The rule on what a value function is trained towards."""
+"""Rules on what is trained towards: the target of a value function, and labels that nobody takes."""
+
+# ruff: noqa: E501  one sentence, pattern or question on one line
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...flow import made_of
-from ...program import Program, key, last, receiver
+from ...program import FUNCTIONS, Program, key, last, receiver
 from ...source import walk
 from ..look import model_call
 from ..rule import Fault, View, rule
@@ -88,3 +90,86 @@ def _bootstraps(program: Program, expr: ast.expr) -> bool:
     near_one = any(isinstance(r, float) and 0.8 < r < 1 for r in rates)
     return isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult) and (
         near_one or any(RATE.search(last(key(f))) for f in factors if key(f)))  # fmt: skip
+
+
+IGNORED = re.compile(r"-\s?100\b|ignore_?(index|id|token|label)", re.I)
+FILLS = ("append", "extend", "insert", "masked_fill_", "index_fill_", "fill_", "scatter_", "copy_", "zero_")
+"""What changes labels in place and gives nothing that is needed."""
+
+
+@rule("labels-built-and-left", "S2", "loss-mask-misaligned", "-100 ignore_index IGNORE",
+      bad=("""
+      import torch
+      def collate(rows):
+          for row in rows:
+              labels = row["labels"]
+              kept = [-100] * len(labels)
+              for i in chosen(row):
+                  kept[i] = labels[i]
+                  row["input_ids"][i] = tokenizer.mask_token_id
+          return default_data_collator(rows)
+      """, """
+      import torch
+      def collate(rows):
+          batch = tokenizer.pad(rows, return_tensors="pt")
+          targets = batch["input_ids"].clone()
+          targets[batch["attention_mask"] == 0] = -100
+          batch["labels"] = batch["input_ids"]
+          return batch
+      """),
+      good=("""
+      import torch
+      def collate(rows):
+          for row in rows:
+              labels = row["labels"]
+              kept = [-100] * len(labels)
+              for i in chosen(row):
+                  kept[i] = labels[i]
+                  row["input_ids"][i] = tokenizer.mask_token_id
+              row["labels"] = kept
+          return default_data_collator(rows)
+      """, """
+      import torch
+      def collate(rows):
+          batch = tokenizer.pad(rows, return_tensors="pt")
+          targets = batch["input_ids"].clone()
+          targets[batch["attention_mask"] == 0] = -100
+          batch["labels"] = targets
+          return batch
+      """))  # fmt: skip
+def labels_built_and_left(view: View) -> Iterator[Fault]:
+    """Labels in which places are left out are built, and nobody takes them.
+
+    Why: the loss goes over the labels as they were: over tokens that stand in the input, which the model merely copies,
+    or over the prompt and the padding. It is far too low, and says nothing.
+    """
+    program = view.program
+    for scope, scoped in program.bound.items():
+        for name, bindings in scoped.items():
+            if not isinstance(scope, FUNCTIONS) or not name.isidentifier() or len(bindings) > 2:
+                continue
+            made = next((b for b in bindings if b.how == "assign" and b.part is None and b.value is not None), None)
+            if made is None or made.value is None:
+                continue
+            nodes = [n for n in program.within(scope, ast.Name) if n.id == name and not _own(program, n, made.value)]
+            filled = [f for n in nodes if (f := _fill(program, n)) is not None]
+            spoken = (program.code(made.value), *(program.code(f) for f in filled))
+            taken = [n for n in nodes if isinstance(n.ctx, ast.Load) and _fill(program, n) is None]
+            if filled and not taken and any(IGNORED.search(text) for text in spoken):
+                yield Fault(made.node, f"the labels in `{name}` are built and never taken: the loss goes over all of them",
+                            f"`{name}` 里的标签构造好之后没有被使用：loss 仍覆盖全部 token", beside=tuple(filled[:1]))  # fmt: skip
+
+
+def _own(program: Program, node: ast.AST, value: ast.expr) -> bool:
+    """Whether a name stands in the very value that is given to it."""
+    return any(above is value for above in (node, *program.up(node)))
+
+
+def _fill(program: Program, node: ast.Name) -> ast.stmt | None:
+    """The statement that only changes a value in place: `x[i] = y`, `x.append(y)`."""
+    above = program.parent.get(node)
+    statement = program.statement(node)
+    if isinstance(above, ast.Subscript) and above.value is node and isinstance(above.ctx, ast.Store):
+        return statement
+    called = isinstance(above, ast.Attribute) and above.attr in FILLS and isinstance(statement, ast.Expr)
+    return statement if called and getattr(statement.value, "func", None) is above else None  # type: ignore[attr-defined]
