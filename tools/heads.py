@@ -24,12 +24,19 @@ SWANLAB_POINT = re.compile(rb"\{\"index\": \d{1,15}, \"data\": [-+\d.eENaIinfty]
 """A line of SwanLab's own files, one for each metric."""
 NOTEBOOK, SETTINGS_HEAD = 20 << 20, 256 << 10
 """Bytes of a notebook, and of a file of settings, that are searched for rows."""
+_PRINTED = re.compile(rb"<table|\"output_type\"\s{0,4}:\s{0,4}\"(?:stream|execute_result)\"")
+"""What a notebook holds beside programs."""
 RECORDS = 4
 """Records of one shape from which on they are rows."""
 _NUMBERS_LISTED = bounded(
     rb"[\[,]\s{0,40}(?:\"?[-+]?(?:[\d.]{1,30}(?:e[-+]?\d{1,3})?|nan|infinity)\"?\s{0,40},\s{0,40}){8}",
     re.IGNORECASE,
 )
+_PAIRED = bounded(
+    rb"(?:\[\s{0,40}\d{1,12}\s{0,40},\s{0,40}[-+]?[\d.]{1,30}(?:e[-+]?\d{1,3})?\s{0,40}\]\s{0,40}[,\]]\s{0,40}){3}",
+    re.IGNORECASE,
+)
+"""A list of counts, each with a number."""
 _COUNTED = bounded(
     rb"(?m)^\[\[\w"
     rb"|^[ \t]{0,40}(?:- )?[\"']?(?:global_)?(?:epoch|step|iter(?:ation)?|update)[\"']?\s{0,4}[:=]\s{0,4}\"?\d",
@@ -154,7 +161,7 @@ def holds_rows(path: Path) -> bool:
     """Whether a file of settings, or a notebook, also keeps rows: numbers in lists, records with steps, frames."""
     suffix = path.suffix.lower()
     if suffix == ".ipynb":
-        return b"<table" in head(path, NOTEBOOK)
+        return _PRINTED.search(head(path, NOTEBOOK)) is not None
     if suffix not in (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg"):
         return False
     if suffix == ".json" and OF_RESULTS.search(path.stem.lower()):
@@ -162,7 +169,8 @@ def holds_rows(path: Path) -> bool:
     start = head(path, SETTINGS_HEAD)
     if suffix in (".ini", ".cfg"):
         return len(_SECTIONS.findall(start)) >= RECORDS
-    return _NUMBERS_LISTED.search(start) is not None or len(_COUNTED.findall(start)) >= RECORDS
+    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED))
+    return listed or len(_COUNTED.findall(start)) >= RECORDS
 
 
 def columned(start: bytes) -> bool:

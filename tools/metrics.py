@@ -201,13 +201,18 @@ def _split_of(text: str) -> str:
     return plain if _SPLIT_ALONE.match(plain) else ""
 
 
+def _of_training(key: str) -> bool:
+    """Whether it is set or measured where weights are updated, though an evaluation prints it, too."""
+    return (canonical(key) or ("",))[0] in ("learning_rate", "grad_norm", "loss_scale")
+
+
 def of_split(key: str, split: str) -> str:
     """A key of a row that belongs to a split; what says so itself, or counts the steps, stays as it is.
 
     >>> of_split("loss", "val"), of_split("val_loss", "val"), of_split("loss", "")
     ('val/loss', 'val_loss', 'loss')
     """
-    return f"{split}/{key}" if split and not held_out(key) and not counts(key) else key
+    return f"{split}/{key}" if split and not held_out(key) and not counts(key) and not _of_training(key) else key
 
 
 def tag_of(stem: str) -> str:

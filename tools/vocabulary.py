@@ -54,7 +54,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         " 验证损失 评估损失 测试损失 eval/languagecrossentropy validierungsverlust perte_de_validation "
         "pérdida_de_validación 検証損失 テスト損失"),
     _metric("policy_loss", "", EITHER, "policy (actor) loss of reinforcement learning; near zero, noisy in good runs",
-        "policy_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss "
+        "policy_loss rl_loss actor/pg_loss act_loss actor_loss pg_loss actor/policy_loss actor/loss train/policy_loss "
         "loss/policy_avg loss/policy train/policy_gradient_loss policy_gradient_loss "
         "ploss surrogate_loss l_pi loss_pi pi_loss"),
     _metric("explained_variance", "share", UP, "share of the returns' variance that the critic explains",
@@ -89,7 +89,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "samples_per_second samples_per_s currsamplespersec cursamplespersec samples_per_sec samples/sec samples/s "
         "train_samples_per_second runningavgsamplespersec avgsamplespersec throughput/samples_per_sec seqs_per_sec "
         "images_per_s images_per_sec imgs_per_s imgs_per_sec img/s images/s imgs/s utt/s seq/s samples_s fps time/fps "
-        "sps charts/sps"),
+        "ips sps charts/sps"),
     _metric("eval_runtime", "s", EITHER, "wall time of one evaluation",
         "eval_runtime eval/runtime validation_runtime val_runtime test_runtime"),
     _metric("step_time", "s", DOWN, "wall time of one step",
@@ -98,10 +98,11 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "e2e_latency dt step_avg time/step time_step train/step_time timing/step sec_per_step seconds_per_iteration "
         "time_metrics/end_to_end train_step_time per_step_time step_timing iter_time_s train_speed(s/it) "
         "sec/iter total_step_time seconds time step_total 每步耗时 duration ms/step s/step ms/it s/iter step_duration "
-        "time_per_iter step_s s_step sec_step s_per_step s_per_it sec_per_it s_per_iter 单步 单步耗时 单步用时"),
+        "time_per_iter step_s s_step sec_step s_per_step s_per_it sec_per_it s_per_iter "
+        "单步 单步耗时 单步用时 timing/total batch_cost"),
     _metric("data_time", "s", DOWN, "time a step waits for data",
         "data_time dataloader_time data_loading_time data_wait_time dataload_time batch_generator_time loader_time "
-        "data_load_time data_fetch_time time_data load_time_per_step dataloading_time data_latency"),
+        "data_load_time data_fetch_time time_data load_time_per_step dataloading_time data_latency reader_cost"),
     _metric("compute_time", "s", DOWN, "time of forward and backward pass of a step",
         "compute_time forward_backward_time fwd_bwd_time time_compute model_time"),
     _metric("comm_time", "s", DOWN, "time a step waits for other devices",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..metrics import split_named
+from ..metrics import canonical, of_split, split_named
 from ..patterns import bounded
 from ..series import Series, may_be_loss
 
@@ -31,6 +31,13 @@ _OF_CODES = frozenset((
 NEAR = 1.5
 """How far beyond what the loss of the training was the loss of held-out data may lie, as a factor. Own judgement."""
 _HELD_OUT = bounded(r"(?i)held[ _-]?out|验证集?(?:损失)?$|测试集?损失|评估损失")
+_SIDE = bounded(r"(?i)^(?:(?P<train>t|tr|trn|train)|(?P<held>v|va|val|te|ts|tst))[_ .-](?=[a-z])")
+"""A letter or two for the data that is trained on, or held out."""
+_SUM = bounded(r"^[a-z]{1,8}(?:\+[a-z]{1,8}){1,3}$")
+"""Losses that are added: `ctc+att`."""
+_PARTS = frozenset(
+    ("ce", "xe", "ctc", "att", "attn", "rnnt", "nll", "mse", "bce", "kl", "kd", "mlm", "lm", "l1", "dice")
+)
 _TRAIN = bounded(r"^(?:train|trn|tr)[_/.-](?=[a-z])|[_/.-](?:train|trn|tr)$")
 LEAST = 5
 """Points from which on the values of a series can speak for its name."""
@@ -102,7 +109,8 @@ class Short(NamedTuple):
 SHORT = tuple(
     Short(metric, tuple(names.split()), beside - {metric}, fits, {"codebook_perplexity": "perplexity"}.get(metric, ""))
     for metric, names, beside, fits in (
-        ("grad_norm", "gn gnrm g_norm gradn grad grads norm g |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 g_l2 gradl2 梯度 范数",
+        ("grad_norm", "gn gnrm g_norm gradn grad grads norm total_norm l2_norm g |g| ||g|| ‖g‖ |∇| ‖∇‖ grad_l2 "
+         "g_l2 gradl2 梯度 范数",
          _TRAINED | _OF_RL, _positive),
         ("loss", "tot total lm mlm nll xe ctc obj objective l tr trn tr_l trl tloss trainloss dpo_loss tot_loss 训练",
          _TRAINED, _positive),
@@ -110,7 +118,7 @@ SHORT = tuple(
         ("learning_rate", "eta η stepsize", _TRAINED, _rates),
         ("loss_scale", "ls scale scaler amp_scale lscale 缩放", _TRAINED, _powers_of_two),
         ("step_time", "t dt sec secs it_t iter_t step_t t_step t_it upd_t 用时 耗时", _TRAINED | _OF_RL, _times),
-        ("data_time", "data data_t t_data io fetch load 取数", frozenset(("step_time",)), _positive),
+        ("data_time", "data data_t t_data io fetch load dl 取数", frozenset(("step_time",)), _positive),
         ("gpu_utilization", "util gpu_util", frozenset(("gpu_memory", "step_time")), _percent),
         ("entropy", "h ent entr 熵", _OF_RL, _positive),
         ("reward", "r rew rwd ret 奖励", _OF_RL, _any),
@@ -126,6 +134,8 @@ SHORT = tuple(
 )  # fmt: skip
 
 
+TIMES = frozenset().union(*(short.names for short in SHORT if short.metric in ("step_time", "data_time")))
+"""Short names of times, whose numbers are seconds whatever their unit was."""
 LOSSES = frozenset().union(*(short.names for short in SHORT if short.metric == "loss"))
 
 
@@ -148,9 +158,26 @@ def _of_file(series: Sequence[Series]) -> Iterator[Series]:
             metrics.add(short.metric)
     if "loss" in metrics and "eval_loss" not in metrics and (key := _held_out(series, means)):
         means[key] = "eval_loss"
+    sides = {} if (metrics - {"value_loss"}) & _OF_RL else _sides({s.key for s in series})
     for one in series:
-        meant = means.get(one.key, one.metric)
-        yield replace(one, metric=meant) if one.metric in (one.key, instead.get(meant)) else one
+        meant = sides.get(one.key) or means.get(one.key, one.metric)
+        free = one.metric in (one.key, instead.get(meant)) or one.key in sides
+        yield replace(one, metric=meant) if free else one
+
+
+def _sides(keys: Iterable[str]) -> dict[str, str]:
+    """What `T_loss` and `V_loss` mean beside each other: the same of what is trained on, and of what is held out."""
+    pairs: dict[str, dict[str, str]] = {}
+    for key in keys:
+        if side := _SIDE.match(key):
+            pairs.setdefault(key[side.end() :].lower(), {})["train" if side["train"] else "held"] = key
+    means: dict[str, str] = {}
+    for rest, pair in pairs.items():
+        hit = canonical(rest)
+        held = canonical(of_split(rest, "eval")) if hit and hit[1] == 1.0 else None
+        if hit and held and len(pair) == 2:
+            means |= {pair["train"]: hit[0], pair["held"]: held[0]}
+    return means
 
 
 def _held_out(series: Sequence[Series], means: dict[str, str]) -> str:
@@ -177,13 +204,19 @@ def _plain(key: str) -> str:
     return _TRAIN.sub("", key.strip().lower().replace(" ", "_"))
 
 
+def _is_sum(key: str) -> bool:
+    """Whether a name is that of losses added up."""
+    return bool(_SUM.match(_plain(key))) and bool(_PARTS & set(_plain(key).split("+")))
+
+
 def _short(short: Short, series: Sequence[Series], taken: dict[str, str]) -> str:
     """The key that is the metric by its name and by all its values, empty for none; the first of the names."""
     own = [s for s in series if s.metric in (s.key, short.otherwise or s.key)]
-    keys = {s.key for s in own if _plain(s.key) in short.names}
+    keys = {s.key for s in own if _plain(s.key) in short.names or (short.metric == "loss" and _is_sum(s.key))}
     if {"g", "d"} <= {_plain(s.key) for s in series}:
         keys -= {"g", "G"}  # a generator beside its discriminator
-    for key in sorted(keys, key=lambda key: (short.names.index(_plain(key)), key)):
+    order = {name: i for i, name in enumerate(short.names)}
+    for key in sorted(keys, key=lambda key: (order.get(_plain(key), -1), key)):
         values = np.concatenate([s.values for s in series if s.key == key])
         values = values[np.isfinite(values)]
         if key not in taken and len(values) >= LEAST and short.fits(values):

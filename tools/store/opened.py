@@ -215,9 +215,12 @@ def _load(artifact: Artifact) -> _Found:
 
 
 def _within(artifact: Artifact) -> _Found:
-    """The rows that stand among settings; a single one is settings itself."""
+    """The rows that stand among settings, and what a notebook printed; a single row is settings itself."""
+    from .printed import printed
+
     found = _rows(artifact)
-    return replace(found, tables=tuple(t for t in found.tables if len(t) > 1), whole=True)
+    series = found.series + tuple(in_company(printed(artifact)))
+    return replace(found, tables=tuple(t for t in found.tables if len(t) > 1), series=series, whole=True)
 
 
 _BY_KIND: Mapping[Kind, Callable[[Artifact], _Found]] = {"document": _document, "log": _load, "config": _within}

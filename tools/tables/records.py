@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from ..metrics import TRAINED, of_split, split_named
+from ..patterns import bounded
 from .raw import TABLES, Raw, Records, short
 
 DEPTH = 12
@@ -233,7 +234,7 @@ class Walk:
             return
         head = all(isinstance(c, str) and not _NUMERIC.match(c) for c in rows[0]) and len(rows) > 1
         head = head and any(isinstance(c, (int, float)) for c in rows[1])
-        names = [str(c) for c in rows[0]] if head else SCALARS if not path and _scalars(rows) else []
+        names = [str(c) for c in rows[0]] if head else SCALARS if not path and _scalars(rows) else _paired(rows, path)
         if not head and (max(map(len, rows)) > 2000 or len(set(map(len, rows))) > 1):
             return  # a matrix, or lists of their own
         yield Raw.of_rows(path, names, [[_scalar(c) for c in r] for r in rows[head:]], map(self.line_of, rows[head:]))
@@ -256,8 +257,19 @@ def _measured(names: Iterable[str], value: Mapping[Any, Any], path: str) -> list
 
 ALONE = ("choices", "candidates")
 """Lists of the answers of a server, of which most requests ask for one."""
+_OF_COURSE = bounded(r"[_.-](?:history|curve|log|per_epoch|by_(?:epoch|step)|points|trace|values)$", re.IGNORECASE)
+"""What a key says besides the name of a measure: that it is told along the way."""
 SCALARS = ["Wall time", "Step", "Value"]
 """How TensorBoard calls the three of a download, which its JSON leaves out."""
+
+
+def _paired(rows: Sequence[Sequence[Any]], path: str) -> list[str]:
+    """The names of `"ndcg_history": [[1, 0.2], [2, 0.5]]`: a count that rises evenly, and what the key says."""
+    key = _OF_COURSE.sub("", path.rsplit(".", 1)[-1])
+    if not key or len(rows) < 3 or any(len(r) != 2 or not isinstance(r[0], int) for r in rows):
+        return []
+    strides = {b[0] - a[0] for a, b in pairwise(rows)}
+    return ["step", key] if len(strides) == 1 and strides.pop() > 0 else []
 
 
 def _scalars(rows: Sequence[Sequence[Any]]) -> bool:

@@ -11,9 +11,10 @@ from itertools import islice
 from typing import Any
 
 from ..findings import TriageError
+from ..patterns import bounded
 from ..reading import Line, parse_json
 from .console import read_text
-from .raw import Raw, Records
+from .raw import Raw, Records, short
 from .records import Walk, flat, limited
 
 JSON_LIMIT = 32 << 20
@@ -24,6 +25,9 @@ PLACED = 8 << 20
 """Bytes of a document in which the line of every row is looked up."""
 NESTED = 64
 """Levels of a damaged document that are closed again."""
+_NUMBER = bounded(r"[-+]?\d{1,25}(?:\.\d{0,25})?(?:e[-+]?\d{1,3})?")
+_GIVEN = bounded(rf"[(\[]?\s{{0,4}}{_NUMBER.pattern}(?:,\s{{0,4}}{_NUMBER.pattern}){{0,7}}\s{{0,4}}[)\]]?")
+"""A number, or a few of them, and nothing else."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]|\n')
 
 
@@ -198,7 +202,7 @@ def read_toml(text: str) -> Iterator[Raw]:
 
 
 def read_notebook(text: str) -> Iterator[Raw]:
-    """Tables in the output cells of a notebook: HTML frames, and tables in text.
+    """Tables in the output cells of a notebook: HTML frames, tables in text beside them, and numbers that cells give.
 
     Raises:
         TriageError: the file is no notebook.
@@ -210,8 +214,10 @@ def read_notebook(text: str) -> Iterator[Raw]:
     except ValueError as error:
         raise TriageError(f"no notebook: {str(error)[:120]}") from None
     cells = value.get("cells") if isinstance(value, dict) else None
-    for i, cell in enumerate(cells if isinstance(cells, list) else ()):
-        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+    cells = [cell if isinstance(cell, dict) else {} for cell in (cells if isinstance(cells, list) else ())]
+    yield from _results(cells)
+    for i, cell in enumerate(cells if "<table" in text else ()):
+        outputs = cell.get("outputs")
         for output in outputs if isinstance(outputs, list) else ():
             data = output.get("data") if isinstance(output, dict) else None
             html = _joined(data.get("text/html")) if isinstance(data, dict) else ""
@@ -221,6 +227,23 @@ def read_notebook(text: str) -> Iterator[Raw]:
                 raw.part = f"cell {i}" + (f": {raw.part}" if raw.part else "")
                 raw.lines = [0] * len(raw)
                 yield raw
+
+
+def _results(cells: list[dict[str, Any]]) -> Iterator[Raw]:
+    """The numbers that cells give, `(2.41, 6.12)`: what was asked for, a row for each; one row tells nothing beside."""
+    rows: dict[int, list[list[Any]]] = {}
+    for i, cell in enumerate(cells):
+        asked = [line.strip() for line in _joined(cell.get("source")).splitlines() if line[:1].isalpha()]
+        for output in cell.get("outputs") or ():
+            data = output.get("data") if isinstance(output, dict) else None
+            given = _GIVEN.fullmatch(_joined(data.get("text/plain")).strip()) if isinstance(data, dict) else None
+            if given and asked:
+                numbers = [float(n) for n in _NUMBER.findall(given[0])]
+                rows.setdefault(len(numbers), []).append([f"cell {i}", short(asked[-1]), *numbers])
+    for wide, found in rows.items():
+        if len(found) > 1:
+            names = ["cell", "asked", *(f"value {n}" for n in range(1, wide + 1))]
+            yield Raw.of_rows("results", names, found, [0] * len(found))
 
 
 def _joined(value: Any) -> str:

@@ -111,3 +111,22 @@ def test_a_perplexity_beside_a_codebook_is_that_of_the_codes(beside, perplexity,
 def test_a_perplexity_beside_a_loss_stays_that_of_the_text():
     names = called({**known("loss", "learning_rate"), "ppl": ("perplexity", CODES), **own(unused=np.arange(N))})
     assert (names["ppl"], names["unused"]) == ("perplexity", "unused")
+
+
+def test_one_letter_for_the_data_trained_on_and_held_out():
+    names = called(own(T_Loss=FALLS, T_acc=WAVES / 9, V_Loss=FALLS, V_acc=WAVES / 9))
+    assert names == {"T_Loss": "loss", "T_acc": "accuracy", "V_Loss": "eval_loss", "V_acc": "eval_accuracy"}
+    assert called(own(tr_ppl=FALLS, va_ppl=FALLS))["va_ppl"] == "eval_perplexity"
+
+
+def test_a_value_loss_beside_a_policy_stays_one():
+    names = called({**known("policy_loss"), "v_loss": ("value_loss", FALLS), **own(t_loss=FALLS)})
+    assert names["v_loss"] == "value_loss"
+    assert called({"v_loss": ("value_loss", FALLS)})["v_loss"] == "value_loss"
+
+
+def test_losses_that_are_added_are_the_loss():
+    assert called({**known("learning_rate"), **own(**{"ctc+att": FALLS})})["ctc+att"] == "loss"
+    assert called({**known("grad_norm"), **own(**{"ce+kd": FALLS})})["ce+kd"] == "loss"
+    assert called({**known("learning_rate"), **own(**{"cpu+gpu": FALLS})})["cpu+gpu"] == "cpu+gpu"
+    assert called(own(**{"ctc+att": FALLS}))["ctc+att"] == "ctc+att"

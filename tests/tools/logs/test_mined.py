@@ -259,3 +259,95 @@ def test_a_rate_that_stands_still_is_a_measure_all_the_same(tmp_path, line):
     (tmp_path / "train.log").write_text("\n".join(rows) + "\n")
     table = read_run(discover(tmp_path)).table
     assert {s.metric: len(s) for s in table}["learning_rate"] == 60
+
+
+WITHIN = {
+    "a number of the batch": [f"epoch: {i // 5}, batch_no: {200 * (i % 5)}, AUC:0.{i}, loss:{LOSS[i]}" for i in R],
+    "a total behind a slash": [f"+ Fit | Epoch {1 + i // 5} | {80 * (i % 5 + 1)}/420 | Loss {LOSS[i]:.4f}" for i in R],
+    "a total behind a colon": [f"(Epoch {1 + i // 5}/9)[ {50 * (i % 5):3d}:233]  Loss: {LOSS[i]} CE: 0.{i}" for i in R],
+    "glued to letters": [f"ep{1 + i // 5} b{i % 5:04d} obj {LOSS[i]:.4f} lr {1e-5 * (i + 1):.2e}" for i in R],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", WITHIN.values(), ids=WITHIN)
+def test_what_counts_inside_an_epoch_is_counted_on(tmp_path: Path, lines: list[str]):
+    found = read(tmp_path, lines)
+    loss = found.get("loss") or found["obj"]
+    assert len(loss) == len(R)
+    assert (loss.steps[1:] > loss.steps[:-1]).all()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"epoch {1 + i // 2}: top {(1, 5)[i % 2]} hits {40 + i}.5" for i in R],
+        [f"Valid | Epoch {1 + i // 3} | {1 + i % 3}/3 | Loss {LOSS[i]:.4f}" for i in R],
+        [f"Epoch {i + 1}/30 2024/05/{i + 1:02d} loss: {LOSS[i]:.4f}" for i in R],
+    ],
+    ids=["labels that rise", "batches of held-out data", "a date"],
+)
+def test_labels_and_evaluations_of_an_epoch_count_nothing(tmp_path: Path, lines: list[str]):
+    assert all(s.step_is != "cumulative" for s in read(tmp_path, lines).values())
+
+
+def test_the_process_in_a_prefix_tells_no_groups_apart(tmp_path: Path):
+    lines = [
+        f"I0501 10:{i:02d}:11.345678 {(4021, 977)[i // 15]} sgd.cpp:105] Iteration {20 * i}, lr = 1e-0{5 + i // 20}"
+        for i in R
+    ]
+    assert read(tmp_path, lines)["learning_rate"].values.size == len(R)
+
+
+def test_terms_of_a_product_have_no_name(tmp_path: Path):
+    lines = [f"Iteration {20 * i} out: cls_term = 0.{i + 10} (* 0.5 = 0.0{i + 10} loss)" for i in R]
+    assert "loss" not in read(tmp_path, lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("Round {e}, Step {s}, used time {t:.2f} (s), avg loss so far is {x:.4f}", {"loss": LOSS[0]}),
+        ("epoch {e} currently lr is 0.002", {"learning_rate": 0.002}),
+        ("(epoch: {e}, iters: {s}, time: 0.{y}, data: 0.0{y}) D: {x:.3f}", {"step_time": 0.10, "data_time": 0.010}),
+        ("epoch={e} it={s} obj={x:.4f} dl={y}.5ms iter={y}2.5ms", {"data_time": 0.0105, "step_time": 0.1025}),
+        ("iter: {s} speed: 0.{y}s / iter", {"step_time": 0.10}),
+        ("[eval] it {s}: train {x:.4f} val {x:.4f} lr {t:.2f}e-04", {"learning_rate": 0.0}),
+    ],
+)
+def test_what_is_said_around_a_number_does_not_hide_it(tmp_path: Path, line: str, values: dict[str, float]):
+    lines = [line.format(e=i // 5, s=10 * i, t=1.7 * i, x=LOSS[i], y=10 + i % 7) for i in R]
+    found = read(tmp_path, lines)
+    assert {m: round(float(found[m].values[0]), 5) for m in values} == pytest.approx(values)
+
+
+def test_a_clock_beside_no_time_of_the_data_is_no_time_of_a_step(tmp_path: Path):
+    assert "step_time" not in read(tmp_path, [f"(epoch: 1, iters: {i}, time: {9.5 * i:.1f}) D: {LOSS[i]}" for i in R])
+    assert "step_time" not in read(tmp_path, [f"iters: {i}, time: {9.5 * i:.1f}, data: 0.0{i}" for i in R])
+
+
+def test_losses_of_parts_are_not_the_loss(tmp_path: Path):
+    found = read(
+        tmp_path, [f"{i} real loss: {LOSS[i]:.4f} fake loss: {LOSS[-i]:.4f} maker loss: 0.{i + 10}" for i in R]
+    )
+    assert "loss" not in found
+    assert {"real loss", "fake loss"} <= set(found)
+    assert "loss" in read(tmp_path, [f"{i} main loss: {LOSS[i]:.4f} acc: 0.{i + 10}" for i in R])
+
+
+def test_a_few_points_of_one_line_do_not_take_a_name_from_many(tmp_path: Path):
+    lines = [
+        "best of last time: epoch 3 val_loss=2.5",
+        *(f"[run] Epoch {i}/90 -- train: {LOSS[i]:.4f}  val: {LOSS[i] + 0.1:.4f}" for i in R),
+    ]
+    assert max(len(s) for s in read_all(tmp_path, lines) if s.metric == "eval_loss") == len(R)
+
+
+def test_one_number_a_line_is_what_the_comment_above_says(tmp_path: Path):
+    found = read(tmp_path, ["% class accuracy (held)", *(f" {40 + i}.5e+00" for i in R)])
+    assert [len(s) for s in found.values()] == [len(R)]
+    assert read(tmp_path, [f" {40 + i}.5e+00" for i in R]) == {}
+
+
+def read_all(path: Path, lines: Sequence[str]) -> list[Series]:
+    read(path, lines)
+    return scan_series(path / "train.log")

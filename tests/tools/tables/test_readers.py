@@ -233,3 +233,33 @@ def test_words_of_sentences_in_quotes_are_no_cells(tmp_path):
     (tmp_path / "replies.csv").write_text("q,base,tuned\n" + rows)
     (table,) = read_tables(tmp_path / "replies.csv", "replies.csv")
     assert [c.name for c in table.columns] == ["q", "base", "tuned"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "measures"),
+    [
+        ("base_eval_result", "812:{'rouge1': 0.21, 'rougeL': 0.18}\n", {"rouge1", "rougeL"}),
+        ("report.txt", "{'bleu': 11.5, 'chrf': 40.1}\n{'bleu': np.float64(12.5), 'chrf': 41.0}\n", {"bleu", "chrf"}),
+    ],
+)
+def test_results_as_python_shows_them(tmp_path, name, text, measures):
+    (table,) = read(tmp_path, name, text)
+    assert measures <= {c.name for c in table.columns}
+    assert len(table) == text.count("{")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The scores are {'bleu': 11.5, 'chrf': 40.1} as you see.\nNothing more.\n", "{'name': 'a', 'kind': 'b'}\n",
+     "{'bleu': 1.5, 'chrf': 2.5}\nand then we stopped\n"],
+)  # fmt: skip
+def test_a_dictionary_in_prose_is_no_table(tmp_path, text):
+    assert "bleu" not in {c.name for table in read(tmp_path, "notes.txt", text) for c in table.columns}
+
+
+def test_pairs_of_a_count_and_a_number_are_a_curve(tmp_path):
+    text = json.dumps({"rank": 4, "ndcg_history": [[1, 0.2], [2, 0.41], [3, 0.5]], "box": [[3, 0.2], [1, 0.4], [9, 1]]})
+    parts = {table.part: roles(table) for table in read(tmp_path, "info.json", text)}
+    assert parts["ndcg_history"]["step"] == ("axis", "step")
+    assert "ndcg" in parts["ndcg_history"]
+    assert "step" not in parts.get("box", {})

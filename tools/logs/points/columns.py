@@ -15,12 +15,13 @@ from ...metrics import canonical, of_split, split_named
 from ...patterns import bounded
 from ...registry import table
 from ...vocabulary import UNITS, VOCABULARY, Unit
+from ..company import TIMES
 from .grammar import SPLIT_NAMED
 from .shapes import ANY_NOISE, TOKEN, Shape
 
 STEPS = frozenset((
     "step", "steps", "it", "iter", "iters", "iteration", "iterations", "batch", "batches", "b", "i", "n", "s",
-    "update", "updates", "num_updates", "global_step", "global-step", "episode_step", "frame", "frames",
+    "u", "update", "updates", "num_updates", "global_step", "global-step", "episode_step", "frame", "frames",
     "timestep", "timesteps", "minibatch", "mb", "sample", "samples", "tick", "步", "步数", "步骤", "批", "批次", "迭代",
     "迭代次数",
 ))  # fmt: skip
@@ -39,7 +40,8 @@ MOST_NAMED = 32
 """Letters of a column's name; more are a sentence."""
 _FILLERS = frozenset((
     "is", "was", "are", "and", "of", "at", "to", "the", "a", "an", "with", "in", "on", "for", "now", "by",
-    "from", "has", "be", "after", "only", "but", "your", "this", "its", "-", "->", "=>", "=", ":", "~", "≈",
+    "from", "has", "be", "after", "only", "but", "so", "far", "equals", "currently", "your", "this", "its",
+    "-", "->", "=>", "=", ":", "~", "≈",
     ">", "*", "•", "/", "→", "·",
 ))  # fmt: skip
 """Words at either end of a name that do not belong to it."""
@@ -57,7 +59,7 @@ _RATED = bounded(r"^\s?(?:tok(?:en)?s?|samples|words)/s\b")
 _MEASURED = bounded(r"(?<=\d)\s?(?:ms|us|s|%|x|[kKMGTB](?:i?B)?)(?=[\s,;|)\]]|$)")
 """A unit behind a number in a row of a table."""
 _SAYS_COLUMNS = bounded(
-    r"^\s{0,40}(?:#+|//|--)?\s{0,8}(?:(?:cols?|columns?|fields?|header|列|字段)\s{0,4}[:=：])?", re.IGNORECASE
+    r"^\s{0,40}(?:#+|//|--|%+)?\s{0,8}(?:(?:cols?|columns?|fields?|header|列|字段)\s{0,4}[:=：])?", re.IGNORECASE
 )
 """What a comment says before the names of the columns."""
 _BETWEEN = bounded(r"[\s|│,;·]{1,40}$")
@@ -74,6 +76,10 @@ _ALONE: Mapping[str, Unit] = table("ALONE", (
     ("/s", Unit(1.0, "samples_per_second")),
 ))  # fmt: skip
 """Units that say what is measured where a training's line has no other word for it: `1.09s  45.1GiB`."""
+_APART = re.compile(r"(?<=[a-z])\s?/\s?(?=[a-z])")
+"""What stands between the words of a unit that is written apart: `0.35s / iter`."""
+_OF_RATE = re.compile(r"(?i)^(?:(?:avg|mean|cur\w{0,4})[ _])?(?:speed|time|cost|pace|throughput|速度|耗时|用时)$")
+"""Names that say no more than the unit behind their number."""
 _THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 _LETTERS = re.compile(r"[^\W\d_]+")
 _RATE = bounded(r"s/it|it/s|<|\?")
@@ -92,6 +98,19 @@ OTHER_BAR = bounded(
     re.IGNORECASE,
 )
 """A bar that is not that of the training."""
+LEAST = 3
+"""Lines of one shape that make a series."""
+COUNTING = frozenset(("step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "minibatch"))
+"""Words of which a name of several says that it counts: `batch_id`."""
+_NAME_PARTS = re.compile(r"[\s_.-]+")
+GROUPS = 16
+"""Different values of a whole number that may tell groups apart."""
+SCALES = 128
+"""Powers of two from which on they are no labels."""
+MEASURED = bounded(r"(?i)time|secs?\b|seconds|elapsed|len(?:gth)?\b|用时|耗时|时间|长度")
+"""Names of whole numbers that come again and tell no groups apart."""
+_DATA = frozenset(("data", "data_time", "data_t", "dl", "load", "loader", "io"))
+"""Names of the time of the data."""
 
 
 @dataclass(eq=False)
@@ -130,6 +149,50 @@ class Column:
         return float(((strides == usual) | (strides == 0)).mean()) if usual > 0 else 0.0
 
 
+def counts_within(column: Column, epochs: np.ndarray, columns: Sequence[Column]) -> bool:
+    """Whether it counts what is done of each epoch: it rises within all of them, and is said to count or has a total
+    behind it (`batch_id: 500`, `[ 100:391]`, `143/573`).
+
+    Args:
+        column: the numbers that may count.
+        epochs: of the same lines.
+        columns: all numbers of the line.
+    """
+    if len(column.values) < 2 * LEAST:
+        return False
+    new = np.diff(epochs) != 0
+    if (np.diff(column.values)[~new] <= 0).any() or 2 * (int(new.sum()) + 1) > len(column.values):
+        return False
+    if set(_NAME_PARTS.split(column.name.lower())) & COUNTING:
+        return True
+    behind = next((c for c in columns[[*columns].index(column) + 1 :]), None)
+    if behind is None or not behind.whole or behind.changes or behind.values[0] < column.values.max():
+        return False
+    return behind.total or not behind.name
+
+
+def beside_data(column: Column, columns: Sequence[Column]) -> bool:
+    """Whether a time stands beside that of the data, each of one step: no clock that runs."""
+    data = any(plain(c.name) in _DATA and not c.whole for c in columns)
+    return data and not column.whole and bool((np.diff(column.values) < 0).any())
+
+
+def tells_apart(column: Column) -> bool:
+    """Whether it goes round a few whole numbers: `top 1 acc`, `top 5 acc`."""
+    if (
+        not column.changes
+        or column.delimited
+        or column.glued
+        or len(column.values) < 2 * LEAST
+        or MEASURED.search(column.name)
+    ):
+        return False
+    values, counts = np.unique(column.values[:10_000], return_counts=True)
+    if values[0] >= SCALES and bool((np.frexp(values)[0] == 0.5).all()):
+        return False  # a loss scale
+    return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
+
+
 def columns_of(shape: Shape) -> Iterator[Column]:
     text, end, before, held = shape.text, 0, "", ""
     heads = _heads(shape)
@@ -157,7 +220,8 @@ def columns_of(shape: Shape) -> Iterator[Column]:
             name = "step"
         elif after.startswith("%||"):
             name = "line"
-        name, scale, unit = (name, 1.0, "") if total else _in_units(name, after)
+        name, scale, unit = (name, 1.0, "") if total else _in_units(name, after, whole)
+        whole = whole and scale >= 1.0
         if not name and not total and end and _BETWEEN.match(gap) and (alone := _alone(after, numbers)):
             name, scale = alone.metric, alone.scale
         scaled = numbers if scale == 1.0 else numbers * scale
@@ -165,19 +229,27 @@ def columns_of(shape: Shape) -> Iterator[Column]:
         end, before = stop, "" if whole else said if said and not said.endswith(" 2") else before if said else ""
 
 
-def _in_units(name: str, after: str) -> tuple[str, float, str]:
+def _in_units(name: str, after: str, whole: bool) -> tuple[str, float, str]:
     """The name, the scale to its own unit, and a unit of time that its numbers keep."""
-    rate = _rate(after)
-    if rate and (name == rate.metric or len(name) <= SHORT or name.endswith(" " + _unit(after))):
+    rate = _rate(_APART.sub("/", after))
+    if rate and (
+        name == rate.metric or len(name) <= SHORT or _OF_RATE.search(name) or name.endswith(" " + _unit(after))
+    ):
         return rate.metric, rate.scale, ""
     spent = _SPENT.match(after)
+    if spent and not whole and name.lower() in STEPS:  # `iter=170.5ms` counts nothing
+        return "step_time", _SECONDS.get(spent[1], 1.0), ""
     if spent and name:
         known = canonical(name)
-        seconds = known[1] == 1.0 and VOCABULARY[known[0]].unit == "s" if known else _PERCENTILE.search(name)
+        seconds = known[1] == 1.0 and VOCABULARY[known[0]].unit == "s" if known else _timed(name)
         return (name, _SECONDS.get(spent[1], 1.0), "") if seconds else (name, 1.0, spent[1])
     if after.startswith("%"):
         return name, 0.01, ""
     return name, _THOUSANDS.get(after[:1], 1.0) if _KILO.match(after) else 1.0, ""
+
+
+def _timed(name: str) -> bool:
+    return bool(_PERCENTILE.search(name)) or plain(name) in TIMES
 
 
 def _unit(after: str) -> str:
@@ -221,9 +293,9 @@ def _name(gap: str, after: str, before: str, inner: bool) -> str:
     while words and words[-1].lower() in _FILLERS:
         words.pop()
     name = _EDGES.sub("", " ".join(words[-5:])).rstrip(PARTICLES)
-    if inner and gap.strip().startswith("(") and len(pieces) > 1 and before:
+    if inner and gap.strip().startswith("(") and ")" not in gap and len(pieces) > 1 and before:
         return f"{before} {name or unit or 'in brackets'}".strip()
-    if not name and unit and canonical(unit):
+    if not name and unit and canonical(unit) and gap.strip() != "=":  # no product: `(* 1 = 0.3 loss)`
         return unit
     return name if len(name) <= 80 and re.search(r"[^\W\d_]", name) and not re.search(r"[~$#\\]|://", name) else ""
 

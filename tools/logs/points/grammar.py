@@ -52,6 +52,13 @@ _STEP_ZH = bounded(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
 _KEY_END = bounded(r"[,|;{}\[\]\t\"'»，；。│]|  ")
 _EPOCH = bounded(r"(?:(?<!\w)epochs?|轮次|第\s*(?=\d+\s*轮))\s*[:=#：\[\s]?\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_WITHIN = bounded(
+    r"(?:\s?(?:/|of)\s?\d{1,9})?\s?[\])]?\s{0,3}[,|:;-]?\s{0,3}(?:(?:\w{1,12}[_-])?(?:mini)?(?:batch|iter|step|批次?)\w{0,8}"
+    r"\s?[:=#]?\s?[\[(]?\s{0,8}(\d{1,9})(?![.:]?\d)|[\[(]?\s{0,8}(\d{1,9})\s?/\s?\d{1,9}(?![\d/]|\.\d)"
+    r"|[\[(]\s{0,8}(\d{1,9}):\d{1,9}[\])])",
+    re.IGNORECASE,
+)
+"""What counts inside an epoch, right behind its number: `, batch_id: 500`, ` | 143/573`, `[ 100:391]`."""
 _NOT_THE_VALUE = frozenset(
     ("max", "min", "best", "std", "target", "prev", "previous", "threshold", "lowest", "highest", "initial")
 )
@@ -126,6 +133,15 @@ def epoch_of(text: str) -> tuple[float, Span] | tuple[None, None]:
     """The epoch that a line names, and its place."""
     match = _EPOCH.search(text) if "poch" in text or "轮" in text or "POCH" in text else None
     return (float(match.group(1)[:12]), match.span(1)) if match else (None, None)
+
+
+def within(text: str, epoch: Span) -> tuple[int, str, Span] | None:
+    """The count inside an epoch that is being trained, its name and place; None where each epoch is told once."""
+    match = _WITHIN.match(text, epoch[1])
+    if not match or HELD_OUT.match(text):
+        return None
+    group = next(i for i in (1, 2, 3) if match[i])
+    return int(match[group]), "batch", match.span(group)
 
 
 def loose_pairs(text: str, rename: Mapping[str, str], held_out: bool) -> Iterator[tuple[str, float, Span]]:

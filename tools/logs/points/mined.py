@@ -6,6 +6,7 @@ tell groups apart. Each series says how sure it is (`Series.confidence`); nothin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,14 +18,25 @@ from ...run import Artifact
 from ...series import Series, may_be_loss
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
 from ..company import LOSSES
-from .columns import EPOCHS, OTHER_BAR, STEPS, Column, columns_of, joined, plain, words_of
+from .columns import (
+    EPOCHS,
+    LEAST,
+    OTHER_BAR,
+    STEPS,
+    Column,
+    beside_data,
+    columns_of,
+    counts_within,
+    joined,
+    plain,
+    tells_apart,
+    words_of,
+)
 from .grammar import HELD_OUT, known_end
 from .points import Store
 from .shapes import Shape, Shapes
 from .stream import Keyed
 
-LEAST = 3
-"""Lines of one shape that make a series."""
 MANY, SOME = 20, 5
 """Lines from which on a shape is no accident, and from which on it may be none."""
 MOST = 120
@@ -33,12 +45,8 @@ BARE = 3
 """Most numbers without any name that are kept of a shape."""
 WRITTEN = 4_096
 """Different writers that are kept apart."""
-GROUPS = 16
-"""Different values of a whole number that may tell groups apart."""
 TOLD = 50
 """Lines of a shape by which it is told whether a format reads them."""
-SCALES = 128
-"""Powers of two from which on they are no labels."""
 GUESSED = 0.4
 """Most confidence in a name that stands for a metric by custom alone: below `series.SURE`."""
 
@@ -55,8 +63,6 @@ STRANGERS = frozenset((
 """Names of numbers that are no measure."""
 STANDS = bounded(r"(?i)(?:^|[^a-z])(?:reqs?|requests?|queue[ds]?|running|waiting|pending|seqs?)$")
 """Names of what stands at a moment, and counts nothing along the way though it may rise."""
-MEASURED = bounded(r"(?i)time|secs?\b|seconds|elapsed|len(?:gth)?\b|用时|耗时|时间|长度")
-"""Names of whole numbers that come again and tell no groups apart."""
 CUSTOM = {
     **dict.fromkeys(("train", "trn", "l", "trl", "tr_loss"), "loss"),
     **dict.fromkeys(("val", "valid", "validation", "test", "dev", "tel", "vl"), "eval_loss"),
@@ -67,8 +73,6 @@ OF_RL = frozenset(("kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "resp
 """Names that are a reward only where something that only reinforcement learning logs stands beside them."""
 RATES = ("s/it", "it/s")
 """Units of the speed that a progress bar shows by itself: of whatever it counts."""
-HELD = "learning_rate"
-"""What may stand still on every line and be a measure all the same: a constant schedule."""
 SPEEDS = ("step_time", "samples_per_second", "tokens_per_second", "gpu_memory", "learning_rate")
 
 
@@ -154,7 +158,10 @@ class Mine:
                 for one in store.series(log.name, log.attempt, log.rank):
                     sure = replace(one, confidence=_confidence(table, one))
                     found.append((_named(sure, table.axisless), table))
-        metrics = {s.metric for s in known}
+        counts = Counter[str]()
+        for one in known:
+            counts[one.metric] += len(one)
+        metrics = {metric for metric, n in counts.items() if n >= LEAST or all(len(one) < LEAST for one, _ in found)}
         if not OF_RL & (metrics | {one.metric for one, _ in found}):
             found = [(_unsure(one), table) for one, table in found]
         yield from _best(found, metrics)
@@ -213,43 +220,22 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
     table.epoch = next((c for c in free if c.last in EPOCHS), None)
     named = [c for c in free if c.last in STEPS or step_key(plain(c.name)) is not None]
     table.step = next((c for c in named if c.changes), None)
+    others = [c for c in free if c.changes and c not in (table.epoch, table.writer)]
     if table.step is None and table.epoch is None:
-        steady = [
-            c
-            for c in free
-            if c.changes
-            and c is not table.writer
-            and c.rising >= 0.7
-            and c.last not in STRANGERS
-            and not STANDS.search(c.name)
-        ]
-        table.step = max(steady, key=lambda c: c.rising, default=None)
-    rest = [c for c in free if c not in (table.step, table.epoch, table.writer)]
-    table.label = next((c for c in rest if _tells_apart(c)), None)
+        steady = [c for c in others if not (c.glued or c.last in STRANGERS or STANDS.search(c.name))]
+        table.step = max((c for c in steady if c.rising >= 0.7), key=lambda c: c.rising, default=None)
+    elif table.step is None and table.epoch is not None:
+        table.step = next((c for c in others if counts_within(c, table.epoch.values, columns)), None)
+    rest = [c for c in free if c not in (table.step, table.epoch, table.writer) and c.last not in STRANGERS]
+    table.label = next((c for c in rest if tells_apart(c)), None)
     return table
-
-
-def _tells_apart(column: Column) -> bool:
-    """Whether it goes round a few whole numbers: `top 1 acc`, `top 5 acc`."""
-    if (
-        not column.changes
-        or column.delimited
-        or column.glued
-        or len(column.values) < 2 * LEAST
-        or MEASURED.search(column.name)
-    ):
-        return False
-    values, counts = np.unique(column.values[:10_000], return_counts=True)
-    if values[0] >= SCALES and bool((np.frexp(values)[0] == 0.5).all()):
-        return False  # a loss scale
-    return len(values) <= GROUPS and int(counts.min()) >= LEAST and bool((np.diff(column.values) < 0).any())
 
 
 def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
-    held = table.step is not None and (canonical(_key(column, table)) or ("",))[0] == HELD
-    if column in roles or column.total or not (column.changes or column.delimited or held):
+    said = column.changes or column.delimited or (not table.axisless and _base(_key(column, table)) == "learning_rate")
+    if column in roles or column.total or not said:
         return False
     if column.last in STRANGERS | STEPS | EPOCHS or (
         table.axisless and not column.delimited and len(table.lines) < SOME
@@ -259,7 +245,7 @@ def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
     name = plain(column.name)
     if column.name in RATES and ("<" in table.text or "it [" in table.text):
         return False
-    if name in BARE_TIMES or (metric and metric[0] in COUNTS):
+    if (name in BARE_TIMES and not beside_data(column, table.columns)) or (metric and metric[0] in COUNTS):
         return False
     names = (name, metric[0]) if metric else (name,)
     if any(_shared(table.lines[:TOLD], lines) for n in names for lines in taken.get(n, ())):
@@ -268,7 +254,7 @@ def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
         bare = [c for c in table.columns if c.changes and c not in roles]
         alone = len(bare) <= BARE and not any(c.name for c in bare)
         return not table.axisless and column.changes and (alone or _leads(column, table))
-    return column.changes or (metric is not None and table.step is not None)
+    return column.changes or (metric is not None and (table.step or table.epoch) is not None)
 
 
 def _leads(column: Column, table: _Table) -> bool:
@@ -300,12 +286,19 @@ def _known(column: Column, table: _Table) -> bool:
 def _key(column: Column, table: _Table) -> str:
     """The name of a series; `eval` goes first in a line that tells of held-out data."""
     name = column.name or f"column {table.columns.index(column) + 1}"
-    key = name if named(name) or name.lower() in CUSTOM else known_end(name) or _end_of(name) or name
+    known = named(name) or name.lower() in CUSTOM or _is_part(column, table)
+    key = name if known else known_end(name) or _end_of(name) or name
     told = HELD_OUT.match(table.text) or HELD_OUT.match(table.under)
     if told and not HELD_OUT.match(key):
         held = canonical(of_split(key, "eval"))
         return held[0] if held else f"eval {key}" if key.lower() in LOSSES and not TRAINED.match(key) else key
     return key
+
+
+def _is_part(column: Column, table: _Table) -> bool:
+    """Whether a name is one of several losses of a line, each under a word of its own: `image loss`, `fake loss`."""
+    ends = [end for c in table.columns if not named(c.name) and (end := known_end(c.name)) and end != c.name]
+    return len(ends) > 1 and "loss" in known_end(column.name).lower() and len({end.lower() for end in ends}) == 1
 
 
 def _end_of(name: str) -> str:

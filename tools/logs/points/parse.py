@@ -9,7 +9,7 @@ from ...metrics import canonical, of_split, split_named, step_key
 from ...patterns import bounded
 from .format import Format, Record
 from .formats import FORMATS
-from .grammar import AFTER_KEY, HELD_OUT, Span, counted, counter, epoch_of, loose_pairs, number, telling
+from .grammar import AFTER_KEY, HELD_OUT, Span, counted, counter, epoch_of, loose_pairs, number, telling, within
 
 _RANK = bounded(r"(?<!\w)rank\s*[:=]\s*(\d{1,5})(?!\d)", re.IGNORECASE)
 _STRING_STEP = bounded(r"['\"](?:global_step/max_steps|iteration)['\"]\s*:\s*['\"](\d+)/\d+")
@@ -67,9 +67,9 @@ def _read(form: Format, text: str) -> Record | None:
         step, name, at, triples = _step_of_keys(triples, text)
         epoch, epoch_at = next(((value, span) for key, value, span in triples if key == "epoch"), (None, None))
     if form.step_from == "epoch":
-        if epoch is None:
+        if epoch is None or epoch_at is None:
             return None
-        step, name, at = int(epoch), "epoch", epoch_at
+        step, name, at = within(text, epoch_at) or (int(epoch), "epoch", epoch_at)
     found, places = tuple((key, value) for key, value, _ in triples), tuple(span for *_, span in triples)
     if not found or not (form.always or _says_something(found)):
         return None

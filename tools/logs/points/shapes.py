@@ -63,14 +63,19 @@ _NOISE = (
     r"|\d{1,2}/\d{1,2}/\d{4}|\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?"  # another, an address
     r"|\d{1,6}(?::\d\d){1,3}(?:[.,]\d{1,9})?(?![\d.])"  # a clock
     r"|(?=\d{0,40}[a-f]\d{0,40}[a-f])[\da-f]{7,64}(?![\w.])"  # a digest
+    r"|\d{1,7}\s[\w./-]{1,60}\.(?:cc|cpp|cu|py|go|rs):\d{1,6}\]"  # a process and a place in its program
 )
 """Numbers that are no measure."""
 _NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d{1,25})?|\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][-+]?\d{1,4})?"
     r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
+_GLUED = "|".join(f"(?<=(?<![\\w.@-]){word})" for word in ("epoch", "step", "iter", "ep", "it", "e", "b", "u"))
+"""Short words to which people glue a count: `ep1 b0007 u8`."""
 TOKEN = re.compile(
-    rf"(?:(?<![A-Za-z0-9_.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault))(?:{_NOISE}|{_NUMBER})", re.IGNORECASE
+    r"(?:(?<![A-Za-z0-9_.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault)"
+    rf"|(?:{_GLUED})(?!\d{{4}}\s\d\d:)(?=\d{{1,12}}(?:[\s,;:|/\])]|$)))(?:{_NOISE}|{_NUMBER})",
+    re.IGNORECASE,
 )
 NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
 
