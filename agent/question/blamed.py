@@ -30,7 +30,7 @@ FLOOR = 1e-4
 """Probability below which the search tells entries apart no more."""
 UNKNOWN = 2.0
 """Weight of a word that no phrase has, beside that of one which every entry's phrases have (0)."""
-WEIGHTS = np.array([0.02, 0.22, 0.33, 5.51, 6.4, 5.42, 4.17])
+WEIGHTS = np.array([-0.01, 0.21, 0.39, 6.78, 7.31, 1.97, 4.18])
 """Of the features, as `evals.fit_blamed` fits them on the questions whose suspicions are entries."""
 LEAST = 2.5
 """Score below which an entry is not meant."""
