@@ -59,6 +59,10 @@ PREDICTED = bounded(
 ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
 REFERENCE = bounded(r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|标准答案|参考答案)$")
 """Fields of what a model answered, and of what that is held against: rows with both are an evaluation's."""
+TIMED = bounded(
+    r"(?i)(?:^|_)(?:ttft|tpot|latency|tokens?_per_s(?:ec\w{0,4})?|tok_s|elapsed|time_taken)(?:_|$)|耗时|时延|延迟"
+)
+"""Fields of a request that was measured."""
 DRAWN = bounded(
     r"(?i)(?:rand(?:om)?|shuf(?:fled?)?|head|first|top|take|pick(?:ed)?|drawn?|sub(?:set)?|随机|抽取?|前)[_.-]?(\d{2,6})(k?)(?![a-z\d])"
 )
@@ -266,11 +270,11 @@ def _is_request(record: Any) -> bool:
 
 
 def _is_answered(record: Any) -> bool:
-    """Whether a record holds a prediction, or an answer beside what it is held against: how much of that repeats says
-    nothing of what is trained on."""
+    """Whether a record holds a prediction, an answer beside what it is held against, or how long its answer took: how
+    much of that repeats says nothing of what is trained on."""
     names = [k for k in record if isinstance(k, str)] if isinstance(record, Mapping) else []
     held = any(REFERENCE.search(k) for k in names)
-    return any(PREDICTED.search(k) or (held and ANSWER.search(k)) for k in names)
+    return any(PREDICTED.search(k) or TIMED.search(k) or (held and ANSWER.search(k)) for k in names)
 
 
 def _is_stored(record: Any) -> bool:

@@ -23,7 +23,6 @@ from .lined.listings import read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
 from .lined.profiler import read_profiled
-from .lined.shown import read_shown
 from .prometheus import is_prometheus, read_prometheus
 from .raw import TABLES, Raw, words_of
 from .roles import with_roles
@@ -124,8 +123,8 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
         yield from read_yaml(_whole(path)[0])
     elif suffix == ".toml":
         yield from read_toml(_whole(path)[0])
-    elif first[:1] == "{" and "'" in first and (shown := read_shown(iter_lines(path))) is not None:
-        yield shown
+    elif first[:1] == "{" and "'" in first and (shown := list(read_printed(_Bounded(path, LINED)))):
+        yield from shown
     elif first[:1] in ("{", "[") and _is_json_lines(filled):
         yield from read_json_lines(iter_lines(path))
     elif suffix == ".json" or (first[:1] in ("{", "[") and suffix not in DELIMITED and _opens_json(filled)):
@@ -181,9 +180,6 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
             return
     if suffix not in DELIMITED and (listed := list(read_listing(_Bounded(path, LINED)))):
         yield from listed
-        return
-    if suffix not in DELIMITED and suffix not in LINES and (shown := read_shown(iter_lines(path))) is not None:
-        yield shown
         return
     lines = _Bounded(path, LOG_LINES if suffix in LINES else TEXT_LINES)
     printed = list(read_text(lines))

@@ -64,7 +64,7 @@ class _Curve(NamedTuple):
 def _way(table: Table) -> Column | None:
     """The axis to draw the table over."""
     axes = [c for c in table.of("axis") if c.values.dtype.kind == "f" and np.isfinite(c.values).sum() >= POINTS]
-    axes = [c for c in axes if c.of in WAYS and not (c.of in NUMBERED and _of_items(table))]
+    axes = [c for c in axes if c.of in WAYS and _moves(c.values) and not (c.of in NUMBERED and _of_items(table))]
     return min(axes, key=lambda c: WAYS.index(c.of), default=_rows(table))
 
 

@@ -28,7 +28,7 @@ _SOURCES = words_of(
     "refinedweb web code papers news dolma redpajama slimpajama starcoder openwebtext oscar mc4 the_stack pubmed "
     "gutenberg reddit twitter 网页 百科 书籍 新闻 代码 论文 维基 知乎 微博 小说 维基百科"
 )
-_TASKS = re.compile(
+TASKS = re.compile(
     r"(?i)(?:^|[^a-z])(?:c?mmlu\w*|c-?eval|hellaswag|arc|winogrande|truthfulqa\w*|boolq|piqa|bbh|agieval|gsm8k\w*|lambada\w*"
     r"|openbookqa|triviaqa|nq|humaneval|mbpp|ifeval|mt_?bench|math\d*|aime\d*|gpqa\w*|drop|siqa|copa|sciq|squad\w*|race|livecodebench"
     r"|swe-?bench|needle\w*|longbench|ruler|alpacaeval|arena\w*)(?:[^a-z]|$)"
@@ -85,7 +85,7 @@ def kind_of(texts: Sequence[str]) -> str:
         ("phase", lambda v: v in _PHASES),
         ("source", lambda v: v in _SOURCES),
         ("metric", lambda v: metric_of(v) is not None and v not in ("loss/",)),
-        ("task", lambda v: _TASKS.search(v) is not None),
+        ("task", lambda v: TASKS.search(v) is not None),
         ("annotator", lambda v: _ANNOTATOR.match(v) is not None),
         ("gpu", lambda v: _GPU.match(v) is not None),
         ("host", lambda v: _HOST.match(v) is not None),

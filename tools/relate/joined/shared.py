@@ -186,13 +186,20 @@ def _common(column: Column, bad: np.ndarray, tried: int) -> Common | None:
     return best
 
 
+NOTHING = bounded(r"(?i)|n/?a|nan|none|null|nil|unknown|missing|empty|error|failed|-{1,3}|\?|无|空|未知|失败")
+GIVEN = bounded(
+    r"(?:^|_)(?:count|words?|tokens?|len(?:gth)?|chars?|confidence|score|probability|bytes|output|answer)(?:_|$)"
+)
+"""What a row that failed has instead of a value, and names of what it then did not give: no cause of the failure."""
+
+
 def _values(column: Column, bad: np.ndarray) -> Iterator[tuple[str, np.ndarray, int]]:
     """(how it is said, rows that have it, ways of choosing it) of what all bad rows have."""
     values = column.values
     if values.dtype.kind == "O":
         said = texts(column)
         own = set(said[bad].tolist())
-        if len(own) == 1:
+        if len(own) == 1 and not NOTHING.fullmatch(str(said[bad][0]).strip()):
             yield f"{column.name} = {str(said[bad][0])[:60]}", said == said[bad][0], len(set(said.tolist()))
         return
     mine = values[bad]
@@ -200,6 +207,8 @@ def _values(column: Column, bad: np.ndarray) -> Iterator[tuple[str, np.ndarray, 
         return
     low, high = float(mine.min()), float(mine.max())
     others = values[~bad & np.isfinite(values)]
+    if low == high == 0 and means(GIVEN, column.name):
+        return
     if low == high:
         yield f"{column.name} = {low:.6g}", values == low, len(np.unique(values))
     elif len(others) and low > np.median(others):

@@ -42,11 +42,16 @@ def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
         return
 
 
+FEW_ROWS = 4
+"""Values of one name in a file up to which the label of one of them can say that it is the promise; in a list of many
+rows a label is the name of its row. Ours."""
+
+
 def targets(said: Sequence[Said]) -> Iterator[Finding]:
     """What a server was measured at, beside what a file of the run promises under the same name."""
     speeds = [s for s in said if PROMISED.search(_around(s)) and (means(SLOWER, s.name) or means(FASTER, s.name))]
-    promised = [s for s in speeds if _of_one(s, speeds)]
     measured = [s for s in said if not PROMISED.search(_around(s))]
+    promised = [s for s in speeds if _of_one(s, speeds, measured)]
     for target in promised:
         for s in measured:
             slow = bool(means(SLOWER, s.name))
@@ -57,11 +62,13 @@ def targets(said: Sequence[Said]) -> Iterator[Finding]:
                 return
 
 
-def _of_one(s: Said, speeds: Sequence[Said]) -> bool:
-    """Whether a number is a promise by its own name or label; under a heading or file that speaks of a target, only
+def _of_one(s: Said, speeds: list[Said], others: list[Said]) -> bool:
+    """Whether a number is a promise by its own name or label (of few); under a heading or file that speaks of a target, only
     where it is the one number of its name there: several are results for that target of something else."""
-    if PROMISED.search(plain(s.name)) or PROMISED.search(plain(s.label)):
+    if PROMISED.search(plain(s.name)):
         return True
+    if PROMISED.search(plain(s.label)):
+        return sum(o.name == s.name and o.place.file == s.place.file for o in speeds + others) <= FEW_ROWS
     where = s.about.removesuffix(plain(s.label))
     return not any(o.name == s.name and o.place.file == s.place.file and o.value != s.value
                    and o.about.removesuffix(plain(o.label)) == where for o in speeds)  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...tables.table import Table
+from ...tables.values import TASKS
 from ..summed.words import TEMPLATE
 from .fallen import POINTS, fallen
 from .read import Scored, scored_rows
@@ -24,6 +25,8 @@ from .read import Scored, scored_rows
 CLEAR = 3.0
 """Standard errors by which two scores differ, and `AGAIN` those by which one model differs from itself."""
 AGAIN = 2.0
+SAME_SIZE = 1.2
+"""Times as many items up to which two results are of one set, a few of which may have been lost."""
 UNKNOWN = 5.0
 """Points that one model's two scores lie apart at least where no error of theirs is known. Own judgement."""
 
@@ -50,7 +53,19 @@ def _alike(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
     for row in rows:
         groups.setdefault((row.metric, row.task), []).append(row)
     for group in groups.values():
-        yield from (pair for pair in combinations(group[:60], 2) if not _announced(*pair))
+        yield from (pair for pair in combinations(group[:60], 2) if _of_one_set(*pair) and not _announced(*pair))
+
+
+def _named_task(row: Scored) -> str:
+    """The benchmark that the file's own name speaks of."""
+    found = TASKS.search((row.evidence.file or "").rpartition("/")[2].rpartition(".")[0])
+    return found[0].strip("_-. ").lower() if found else ""
+
+
+def _of_one_set(a: Scored, b: Scored) -> bool:
+    """Whether both can be of the same items: their files name no two benchmarks, and as many were scored."""
+    named = {_named_task(a), _named_task(b)} - {""}
+    return len(named) < 2 and (a.n is None or b.n is None or max(a.n, b.n) <= SAME_SIZE * min(a.n, b.n))
 
 
 def _announced(a: Scored, b: Scored) -> bool:

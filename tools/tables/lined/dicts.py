@@ -17,7 +17,7 @@ PRINTED = bounded(r"^([^{}\n]{0,120}?)[:=\s]?\s{0,4}(\{[^{}\n]{4,4000}\})\s{0,8}
 NUMBER = bounded(r"(?:np|numpy|torch)\.(?:float|int)\d{1,3}\(([-+.\deE]{1,40})\)|tensor\(([-+.\deE]{1,40})\)")
 BARE = bounded(r"\b(nan|inf|NaN|Infinity|null|true|false)\b")
 SPOKEN: Mapping[str, str] = {"null": "None", "true": "True", "false": "False"}
-LINES, LEAST, SHARE = 400, 2, 0.5
+LINES, LEAST, SHARE = 400, 2, 0.6
 """Lines of such a file, numbers of a mapping, and the share of the lines that are mappings. Own judgement."""
 SHORT = 60
 """Characters of a text beside the numbers that says whose they are."""

@@ -78,7 +78,7 @@ def test_items_in_prompts(view: View) -> Iterator[Fault]:
         if not SHOTS.search(words) and not drawn_for_text(program, name, binding):
             continue
         found = next((r for r in _rows(program, binding.value) if r in scored), None)
-        if found is not None:
+        if found is not None and not _begins_later(program, found):
             yield Fault(binding.node, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
 
@@ -95,10 +95,20 @@ def _written(program: Program) -> Iterator[Fault]:
         found = next(
             (r for r in _rows(program, rows) if r in scored and (_held(r) or _judged(scored[r], program))), None
         )
-        if found is not None and not shown(program, node):
+        if found is not None and not shown(program, node) and not _begins_later(program, found):
             yield Fault(node.iter, f"the examples of the prompt come from `{found[1]}`, which is scored",
                         f"提示中的示例取自 `{found[1]}`，而它正是被评测的数据", beside=(scored[found],))  # fmt: skip
             return
+
+
+def _begins_later(program: Program, root: Root) -> bool:
+    """Whether the rows are elsewhere gone through from behind the first ones on: `rows[shots:]`."""
+    for cut in (n for n in program.each(ast.Subscript) if isinstance(n.slice, ast.Slice)):
+        low = cut.slice.lower if isinstance(cut.slice, ast.Slice) and cut.slice.upper is None else None
+        first = low is None or (isinstance(low, ast.Constant) and not low.value)
+        if not first and root in _rows(program, cut.value):
+            return True
+    return False
 
 
 def _some(program: Program, node: ast.For | ast.comprehension) -> ast.expr | None:
