@@ -63,8 +63,8 @@ def targets(said: Sequence[Said]) -> Iterator[Finding]:
 
 
 def _of_one(s: Said, speeds: list[Said], others: list[Said]) -> bool:
-    """Whether a number is a promise by its own name or label (of few); under a heading or file that speaks of a target, only
-    where it is the one number of its name there: several are results for that target of something else."""
+    """Whether a number is a promise by its own name or label (of few); under a heading or file that speaks of a target,
+    only where it is the one number of its name there: several are results for that target of something else."""
     if PROMISED.search(plain(s.name)):
         return True
     if PROMISED.search(plain(s.label)):
