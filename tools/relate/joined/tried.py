@@ -35,7 +35,8 @@ SAMPLED = bounded(r"(?:^|_)(?:temperature|temp|top_?[pk]|min_?p|n_?samples|seed)
 """What answers were sampled with."""
 RESULT = bounded(r"^(?:summary|metric|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created"
                  r"|time|date|(?:^|_)(?:avg|mean|median|p\d\d|peak|std)_|second|latency|tt?ft|tpot|per_s(?:ec)?(?:_|$)"
-                 r"|_(?:ms|mb|gb|pct)(?:_|$)|percent|compliance|throughput|memory|正确率|得分|日期|耗时|吞吐|显存")  # fmt: skip
+                 r"|_(?:ms|mb|gb|pct)(?:_|$)|percent|compliance|throughput|memory"
+                 r"|正确率|得分|日期|耗时|吞吐|显存")  # fmt: skip
 SCORE = bounded(r"score|acc|(?:^|_)(?:em|f1|pass|win)(?:_|$)|internal|bench|eval|正确率|准确率|得分|分数")
 START = bounded(r"^(?:base|sft|init|initial|ref|reference|start|before|pretrained|step[-_]?0)|初始|底座|之前")
 """Names of the model that a training begins with."""
