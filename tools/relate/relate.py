@@ -333,7 +333,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     look.SUMMARIES: (("tables",), lambda r: r.said),
     TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
-    RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines)),
+    RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines, r.settings)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...findings import Finding, declare
+from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
 from .below import below_base
 from .blank import blank
 from .cells import silent_cells
 from .detected import detected
+from .preferring import preferring
 from .read import results
 from .still import goal_stays, never_raised
 from .zeros import zeros
@@ -28,11 +30,14 @@ CODES = declare(
     ("positives-never-found", RESULTS, "confusion counts without a single true positive"),
     ("threshold-never-reached", RESULTS, "a threshold above every score that it is held against"),
     ("score-at-chance", RESULTS, "positives are flagged as often as negatives"),
+    ("pairs-never-told-apart", RESULTS, "a preference training ranks its own pairs as guessing does to its end"),
+    ("pairs-told-apart-at-once", RESULTS, "the loss of a preference training is next to nothing long before its end"),
+    ("starts-off-its-reference", RESULTS, "a DPO begins with a loss far above that of a policy that is its reference"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
 
-def of_results(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
+def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -> list[Finding]:
     """What the rows of results and the short runs of a training say."""
     rows = results(tables)
     return [
@@ -43,4 +48,5 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
         *detected(rows, tables),
         *never_raised(lines),
         *goal_stays(lines),
+        *preferring(lines, settings),
     ]

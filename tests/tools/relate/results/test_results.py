@@ -5,6 +5,7 @@ import json
 import pytest
 
 from triage.tools.relate.results.look import of_results
+from triage.tools.settings import Settings
 from triage.tools.tables.read import read_tables
 
 
@@ -16,7 +17,7 @@ def found(folder, **files):
         path = folder / name.replace("/", "_")
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
         tables += read_tables(path, name)
-    return {f.code: f for f in of_results(tables, ())}
+    return {f.code: f for f in of_results(tables, (), Settings())}
 
 
 @pytest.mark.parametrize(
