@@ -165,6 +165,20 @@ def test_kinds_have_different_names():
     assert len({k.name for k in KINDS}) == len(KINDS)
 
 
+@pytest.mark.parametrize(
+    ("number", "before", "after"),
+    [
+        ("4012888888881881", "card: ", ""),
+        ("378282246310005", "getIssuer(", ")"),
+        ("6228480402564890018", "5 12 ", "\n3 4"),
+    ],
+)
+def test_published_test_numbers_and_numbers_in_a_row_are_nobodys_card(number, before, after):
+    from triage.tools.secrets.personal import card_valid
+
+    assert not card_valid(number, before, after)
+
+
 def test_a_number_said_again_and_again_is_no_bank_card():
     from triage.tools.secrets.personal import card_valid
 

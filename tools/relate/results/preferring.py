@@ -1,5 +1,7 @@
 """Preference pairs in training: never told apart, or told apart so early that nothing is left to learn from them."""
 
+# ruff: noqa: E501  one sentence on one line
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
