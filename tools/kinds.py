@@ -65,7 +65,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Kind, str], ...] = (
     (re.compile(r"^(?:samples|gens?|generations?|generated|replies|predictions?|completions?|rollouts?|outputs?|responses?)[\w.-]*\.(?:jsonl|json|parquet|csv)(?:\.gz|\.zst)?$|generated_predictions", _I), "generations", "generated text file name"),
     (re.compile(r"\.(?:slurm|sbatch|sh|bash|zsh|bat|ps1|pbs|lsf|mk|service)$|^\w[\w-]{0,40}\.env$|^(?:GNU)?makefile$|^(?:launch|run|command|cmd|args|flags|overrides)(?:[_.-][\w.-]*)?\.txt$|[_.-](?:args|arguments|flags|cmd|command|overrides)\.txt$", _I), "script", "launch script name"),
     (re.compile(r"^(?:\w+[-_.])?(?:metrics?|history|results?|scores?|logs?|summary|stats|scalars|evals?)\.(?:parquet|arrow|feather)$", _I), "table", "columnar file named after what is measured"),
-    (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb|properties|json5|jsonc|hocon|conf|jsonnet|libsonnet|gin)$|^\.env(?!.*(?:example|sample|template|dist$))(?:\.[\w-]{1,30})?$|^(?!.*(?:example|sample|template))[\w.-]{1,60}\.env$", _I), "config", "configuration file name"),
+    (re.compile(r"\.(?:ya?ml|toml|ini|cfg|ipynb|properties|json5|jsonc|hocon|conf|jsonnet|libsonnet|gin)$|^\.env(?!.*(?:example|sample|template|dist$))\.[\w-]{1,30}$|^(?!.*(?:example|sample|template))[\w.-]{1,60}\.env$", _I), "config", "configuration file name"),
 )  # fmt: skip
 _LOG_NAME = bounded(
     r"\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$|\.(?:info|warning)(?:\.[\d.-]{1,40})?$|\.[oe]\d+$|^(?:stdout|stderr|log|nohup|console|output)(?:[_.-]|$)"

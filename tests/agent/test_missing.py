@@ -291,7 +291,7 @@ def test_a_second_curve_over_the_same_steps_is_not_called_healthy_by_the_first(t
 
 @pytest.mark.parametrize(
     ("names", "state"),
-    [(("底座", "ckpt-1930"), "healthy"), (("base", "tuned"), "healthy"), (("tuned", "base"), "inconclusive"),
+    [(("底座", "ckpt-1930"), "healthy"), (("base", "tuned"), "healthy"), (("tuned", "base"), "diagnosed"),
      (("zh", "en"), "inconclusive")],
 )  # fmt: skip
 def test_a_model_that_is_right_more_often_after_its_training_is_no_part_that_differs(tmp_path, names, state):

@@ -134,7 +134,7 @@ import yaml
 
 parser = argparse.ArgumentParser()
 parser.add_argument("-c", "--config", default="")
-parser.add_argument("--group_size", type=int, default={size})
+parser.add_argument("--num_generations", type=int, default={size})
 parser.add_argument("--loss_type", default="grpo_clip")
 """
 REWARDS = "".join(

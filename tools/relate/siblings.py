@@ -172,8 +172,8 @@ def exonerated(table: SeriesTable, settings: Settings, siblings: list[Sibling]) 
     mine = _peak(table, settings)
     for other in siblings if mine is not None else ():
         theirs, apart = _peak(other.table, other.settings), gap(table, other.table)
-        if theirs is None:
-            continue
+        if theirs is None or not 0 < sum(d.counts for d in diff(other.settings, settings)) <= MOST_DIFFERENT:
+            continue  # another training altogether
         if _fails_too(other) and theirs[0] <= FAR_LOWER * mine[0]:
             en, zh = "fails in the same way", "以同样的方式失败"
         elif not _fails_too(other) and apart is not None and theirs[0] >= ALMOST * mine[0]:
@@ -190,13 +190,15 @@ def exonerated(table: SeriesTable, settings: Settings, siblings: list[Sibling]) 
 
 
 def _peak(table: SeriesTable, settings: Settings) -> tuple[float, Evidence] | None:
-    """The highest learning rate that was logged, else the one that is set, and where."""
-    logged = [s for s in table if s.metric == "learning_rate" and len(s) and np.isfinite(s.values).all()]
-    if logged:
-        s = max(logged, key=lambda one: float(one.values.max()))
-        return float(s.values.max()), s.at(int(np.argmax(s.values)))
+    """The learning rate that is set, else the highest that was logged, and where: a run that fails may never reach it."""
     setting = settings.get("learning_rate")
-    return (float(setting.value), setting.evidence()) if setting is not None and setting.value else None
+    if setting is not None and setting.value:
+        return float(setting.value), setting.evidence()
+    logged = [s for s in table if s.metric == "learning_rate" and len(s) and np.isfinite(s.values).all()]
+    if not logged:
+        return None
+    s = max(logged, key=lambda one: float(one.values.max()))
+    return float(s.values.max()), s.at(int(np.argmax(s.values)))
 
 
 def _nearest(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Sibling | None:

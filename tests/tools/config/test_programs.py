@@ -29,7 +29,8 @@ def plain(settings):
 
 WRITTEN = [
     ("expressions", "BATCH = 3 * 8\nSEQ_LEN = 1 << 12\nMAX_STEPS = int(2e4)\nlr, wd = 7e-4, 0.05\nseed: int = 2**5 + 1\n",
-     {"sequence_length": 4096, "max_steps": 20000, "learning_rate": 7e-4, "weight_decay": 0.05, "seed": 33}),
+     {"micro_batch_size": 24, "sequence_length": 4096, "max_steps": 20000, "learning_rate": 7e-4, "weight_decay": 0.05,
+      "seed": 33}),
     ("names of the file", "WIDTH = 64\nn_embd = WIDTH * 6\nn_head = WIDTH // 8\nlr = float('3e-5')\n",
      {"hidden_size": 384, "num_heads": 8, "learning_rate": 3e-5}),
     ("fallback of the environment", "import os\nlr = float(os.environ.get('LR', 2e-4))\nseed = int(os.getenv('SEED', '9'))\n",
