@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from ..findings import Evidence, Finding, Severity, TriageError
@@ -15,7 +16,8 @@ from ..settings import Setting, Settings
 from .plan import decayed
 
 EPOCH = bounded(
-    rb"(?i)(?:\bepochs?|\xe8\xbd\xae\xe6\xac\xa1|\xe7\xac\xac)[ :=#\[(]{0,4}(\d{1,6}) ?(?:/|of|out of) ?(\d{1,6})(?![\d./])"
+    rb"(?i)(?:\bepochs?|\xe8\xbd\xae\xe6\xac\xa1|\xe7\xac\xac)[ :=#\[(]{0,4}"
+    rb"(\d{1,6}) ?(?:/|of|out of) ?(\d{1,6})(?![\d./])"
 )
 """`Epoch 3/20`, `epoch [3 of 20]`, `轮次 3/20`, `第 3/20 轮`."""
 STEP = bounded(
@@ -46,9 +48,9 @@ class Counted:
         """
         numbers = [s for _, s, _ in self.steps]
         whole = [(s, n) for epoch, s, n in self.steps if epoch < self.last]
-        if len(numbers) <= LEAST or not whole or any(b <= a for a, b in zip(numbers, numbers[1:], strict=False)):
+        if len(numbers) <= LEAST or not whole or any(b <= a for a, b in pairwise(numbers)):
             return None
-        gap = max(b - a for a, b in zip(numbers, numbers[1:], strict=False))
+        gap = max(b - a for a, b in pairwise(numbers))
         step, line = whole[-1]
         return (step + gap) / (self.last - 1) * self.epochs, self.last - 1, step, line
 
@@ -106,8 +108,8 @@ def _told(name: str, warmup: Setting, epochs: Setting, one: Counted, known: tupl
         "warmup-exceeds-training", Severity.S1,
         f"the warm-up of {warmup.value:g} steps is not below the run: {name}:{line} is at step {step} after {seen} of "
         f"{one.epochs} epochs, so all of them have {total:.0f} steps at most and the rate never gets to its peak.",
-        f"warmup 为 {warmup.value:g} 步，不短于整个训练：{name}:{line} 在 {one.epochs} 个 epoch 中的第 {seen} 个结束时是第 "
-        f"{step} 步，全部至多 {total:.0f} 步，学习率到不了峰值。",
+        f"warmup 为 {warmup.value:g} 步，不短于整个训练：{name}:{line} 在 {one.epochs} 个 epoch 中的第 {seen} 个"
+        f"结束时是第 {step} 步，全部至多 {total:.0f} 步，学习率到不了峰值。",
         (warmup.evidence(), Evidence(name, line, step), epochs.evidence()),
         {"variable": "warmup_steps", "warmup": float(warmup.value), "steps": total},
     )  # fmt: skip

@@ -18,7 +18,11 @@ def told(labels, peaks, unit="GB", each=2):
     ("labels", "peaks", "unit"),
     [
         (["Zeta-7B", "Yota-7B-Chat", "Xi-7B-awq"], [15.1, 29.8, 35.2], "GB"),
-        (["acme/M-13b-base", "acme/M-13b-8bit", "acme/M-13b-4bit", "acme/M-13b-ft"], [27000, 41000, 49000, 76000], "MB"),
+        (
+            ["acme/M-13b-base", "acme/M-13b-8bit", "acme/M-13b-4bit", "acme/M-13b-ft"],
+            [27000, 41000, 49000, 76000],
+            "MB",
+        ),
     ],
 )
 def test_peaks_that_only_rise_though_the_models_do_not_are_told(labels, peaks, unit):

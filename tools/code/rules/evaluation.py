@@ -14,7 +14,7 @@ from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..source import walk
 from .judging.measures import asked_bare, drawn_by_hand, halves, measured_apart
 from .judging.texts import one_side_of_a_metric
-from .look import TEST, option, source, tested
+from .look import option, source, tested
 from .rule import Fault, View, rule
 
 NORMAL = ("lower", "strip", "normalize", "normalize_answer", "casefold", "rstrip", "lstrip", "upper")

@@ -40,8 +40,11 @@ STAGE = {False: 1e-5, True: 1e-4}
 _AN = {False: " of all weights", True: " of an adapter"}
 LONG, GOES_ON, MOVES, STUCK, BEGINNING, NEAR_HALF = 12, 0.3, 0.02, 0.01, 0.1, 0.02
 """Points of a loss of which thirds are told apart; share of the fall before that goes on, of the loss that moves and of
-one that does not; share of the steps that is the beginning; how near ln 2 the loss of preferences starts. Own judgement."""
-JUDGED = bounded(r"(?:^|_)(?:rewards?|kl|advantages?|margins?|chosen|rejected|returns?|policy|critic|value_loss)(?:_|$)")
+one that does not; share of the steps that is the beginning; how near ln 2 a loss of preferences starts. Own judgement.
+"""
+JUDGED = bounded(
+    r"(?:^|_)(?:rewards?|kl|advantages?|margins?|chosen|rejected|returns?|policy|critic|value_loss)(?:_|$)"
+)
 """What only trainings on preferences and rewards log."""
 RATE = bounded(r"(?:^|_)(?:lr|learning_rate|学习率)(?:_|$)")
 
@@ -149,7 +152,7 @@ def rate_far_below(lines: Sequence[Line], settings: Settings) -> list[Finding]:
 
 
 def _below_stage(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
-    """A training on given text whose loss still falls at its end, or hardly fell, at a rate far below the lowest usual one.
+    """A training on given text whose loss still falls at its end, or hardly fell, at a rate far below any usual one.
 
     The rate is the highest that is set or was logged from the beginning on, for Adam. Preferences and rewards take far
     lower rates and are left alone.
@@ -168,10 +171,11 @@ def _below_stage(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]
     yield Finding(
         "rate-far-below-stage", Severity.S2,
         f"{loss.key} goes from {first:.4g} to {last:.4g} by {loss.where(len(loss) - 1)} and has not levelled off; the "
-        f"learning rate is at most {rate:.3g}. With Adam {usual:g} is usual for fine-tuning{_AN[has_adapter(settings)]}, "
-        f"{usual / rate:,.0f} times as much: the run is still at its beginning.",
-        f"{loss.key} 从 {first:.4g} 到{loss.where(len(loss) - 1)}为 {last:.4g}，尚未走平；学习率最高只有 {rate:.3g}。用 Adam "
-        f"{'训练适配器' if has_adapter(settings) else '全参微调'}通常为 {usual:g}，是它的 {usual / rate:,.0f} 倍：训练还停在开头。",
+        f"learning rate is at most {rate:.3g}. With Adam {usual:g} is usual for fine-tuning"
+        f"{_AN[has_adapter(settings)]}, {usual / rate:,.0f} times as much: the run is still at its beginning.",
+        f"{loss.key} 从 {first:.4g} 到{loss.where(len(loss) - 1)}为 {last:.4g}，尚未走平；"
+        f"学习率最高只有 {rate:.3g}。用 Adam {'训练适配器' if has_adapter(settings) else '全参微调'}通常为 {usual:g}，"
+        f"是它的 {usual / rate:,.0f} 倍：训练还停在开头。",
         (shown, loss.evidence(len(loss) - 1), loss.evidence(0)),
         {"metric": "loss", "usual": usual, PROPOSES: {"variable": "learning_rate", "new": usual}},
     )  # fmt: skip
@@ -194,7 +198,7 @@ def _peak(lines: Sequence[Line], settings: Settings) -> tuple[float, Evidence] |
 
 
 def _unspent(values: np.ndarray) -> bool:
-    """Whether a loss falls in its last third by a good part of what it fell in the one before, or hardly fell at all."""
+    """Whether a loss falls in its last third by a good part of what it fell in the one before, or hardly fell."""
     a, b, c = (float(np.median(part)) for part in np.array_split(values, 3))
     still = a > b > c and b - c >= GOES_ON * (a - b) and a - c >= MOVES * a
     return still or abs(a - c) < STUCK * abs(a)

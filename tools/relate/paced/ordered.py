@@ -13,8 +13,8 @@ from ...tables.table import Column, Table
 LEAST, MOST = 3, 60
 """Models of one table."""
 GROWS, LIKE, ABOVE = 1.8, 1.3, 1.25
-"""Times the first peak that the last one is at least, times the first model that the last is at most, and times two bytes
-a parameter that the last peak is above. Own judgement."""
+"""Times the first peak that the last one is at least, times the first model that the last is at most, and times two
+bytes a parameter that the last peak is above. Own judgement."""
 SIZE = bounded(r"(?i)(?:^|[^a-z\d.])(\d{1,4}(?:\.\d{1,3})?)\s?b(?:$|[^a-z\d])")
 """Parameters in 1e9 in the name of a model: `Qwen2.5-7B-Instruct`."""
 WIDE = bounded(r"(?i)(?:fp|float|f)32|full.?precision")
@@ -58,14 +58,15 @@ def _judged(table: Table, names: Column, memory: Column) -> Finding | None:
         Evidence(table.file, int(table.lines[r[0]]) or None, metric="gpu_memory", value=p, text=label)
         for label, r, p in [*zip(labels, rows, peaks, strict=True)][:: max(1, len(labels) // 4)]
     )
+    times = peaks[-1] * unit / (sizes[-1] * 2e9)
     said = " -> ".join(f"{p:.3g}" for p in peaks[:8])
     return Finding(
         "peak-by-order", Severity.S2,
-        f"{memory.name} only rises in the order of the models ({said}), and {labels[-1]} ({sizes[-1]:g}B parameters) shows "
-        f"{peaks[-1]:.4g}, {peaks[-1] * unit / (sizes[-1] * 2e9):.1f} times its weights in 16 bits: what was loaded before is "
+        f"{memory.name} only rises in the order of the models ({said}), and {labels[-1]} ({sizes[-1]:g}B parameters) "
+        f"shows {peaks[-1]:.4g}, {times:.1f} times its weights in 16 bits: what was loaded before is "
         "still there, or the peak was not set back.",
-        f"{memory.name} 只按模型的先后顺序上升（{said}），{labels[-1]}（{sizes[-1]:g}B 参数）为 {peaks[-1]:.4g}，是其 16 位权重的 "
-        f"{peaks[-1] * unit / (sizes[-1] * 2e9):.1f} 倍：前面加载的模型没有释放，或峰值没有重置。",
+        f"{memory.name} 只按模型的先后顺序上升（{said}），{labels[-1]}（{sizes[-1]:g}B 参数）为 "
+        f"{peaks[-1]:.4g}，是其 16 位权重的 {times:.1f} 倍：前面加载的模型没有释放，或峰值没有重置。",
         shown, {"first": peaks[0], "last": peaks[-1], "models": len(labels)},
     )  # fmt: skip
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from ....patterns import bounded
 from ...program import Program, argument, key, last, receiver
 from ...source import walk
-from ..evaluation import TEST
-from ..look import source
+from ..look import TEST, source
 from ..rule import Fault, View, rule
 
 SPLITS = ("train_test_split", "random_split")
@@ -84,7 +83,7 @@ def splits(program: Program) -> Iterator[tuple[ast.AST, ast.expr]]:
 
 
 def multiplied(program: Program, data: ast.expr) -> ast.AST | None:
-    """What makes several rows of each on the way of the data to here; None where none does, or they were split before."""
+    """What makes several rows of each on the way of the data to here; None where they were split before."""
     found: ast.AST | None = None
     for node in program.traced(data, DEEP):
         if _is_split(program, node):
@@ -149,7 +148,18 @@ def _is_of(call: ast.Call, name: str) -> bool:
 def _some(node: ast.AST) -> bool:
     """Whether a part takes some of the rows alone, so that another part may be its rest."""
     name = last(key(node.func)) if isinstance(node, ast.Call) else ""
-    picks = name in ("filter", "select", "head", "tail", "drop", "isin", "query", "nlargest", "shard", "drop_duplicates")
+    picks = name in (
+        "filter",
+        "select",
+        "head",
+        "tail",
+        "drop",
+        "isin",
+        "query",
+        "nlargest",
+        "shard",
+        "drop_duplicates",
+    )
     chosen = any(g.ifs for g in getattr(node, "generators", ()))
     return picks or chosen or (isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Slice, ast.Compare)))
 
@@ -189,9 +199,9 @@ def _filled(program: Program, name: ast.Name) -> ast.AST | None:
             return value
     for i, (value, loops) in enumerate(put):
         for other, around in put[i + 1 :]:
-            if loops and around and loops[0] is around[0] and _together(program, value, other):
-                if _alike(value, other, _row(loops[0])):
-                    return other
+            beside = loops and around and loops[0] is around[0] and _together(program, value, other)
+            if beside and _alike(value, other, _row(loops[0])):
+                return other
     return None
 
 
@@ -241,7 +251,11 @@ def _alike(one: ast.expr, other: ast.expr, row: set[str]) -> bool:
     same = [name for name, a, b in pairs if ast.dump(a) == ast.dump(b) and _of(a, row)]
     differ = [(a, b) for _, a, b in pairs if ast.dump(a) != ast.dump(b)]
     told = any(TARGETS.search(str(name).lower()) or name == len(pairs) - 1 for name in same)
-    return told and bool(differ) and not any(isinstance(a, ast.Constant) and isinstance(b, ast.Constant) for a, b in differ)
+    return (
+        told
+        and bool(differ)
+        and not any(isinstance(a, ast.Constant) and isinstance(b, ast.Constant) for a, b in differ)
+    )
 
 
 def _of(expr: ast.expr, row: set[str]) -> bool:
@@ -254,6 +268,5 @@ def _pairs(one: ast.expr, other: ast.expr) -> Iterator[tuple[object, ast.expr, a
         names = [k.value if isinstance(k, ast.Constant) else None for k in one.keys]
         others = {k.value: v for k, v in zip(other.keys, other.values, strict=True) if isinstance(k, ast.Constant)}
         yield from ((k, v, others[k]) for k, v in zip(names, one.values, strict=True) if k is not None and k in others)
-    elif isinstance(one, (ast.Tuple, ast.List)) and isinstance(other, (ast.Tuple, ast.List)):
-        if len(one.elts) == len(other.elts):
-            yield from ((i, a, b) for i, (a, b) in enumerate(zip(one.elts, other.elts, strict=True)))
+    elif isinstance(one, (ast.Tuple, ast.List)) and isinstance(other, type(one)) and len(one.elts) == len(other.elts):
+        yield from ((i, a, b) for i, (a, b) in enumerate(zip(one.elts, other.elts, strict=True)))

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from ....config.syntax.source import Refused
 from ....findings import Evidence, Finding, Severity
 from ...program import Program, last, receiver
+from ...source import Parsed, read
 from ..apart.multiplied import DEEP, SOUND, SPLITS, multiplied, splits
 from ..rule import RULES
-from ...source import Parsed, read
 
 CODE = "split-after-duplication"
 WRITES = ("to_csv", "to_json", "to_parquet", "to_excel", "to_pickle", "save_to_disk", "dump", "write_text", "writerows")
@@ -74,10 +74,10 @@ def _drawn(parsed: Parsed, made: dict[str, tuple[Parsed, ast.AST]]) -> Iterator[
     """The splits of a program whose rows come from a file that another one wrote."""
     program = Program(parsed)
     for call, data in splits(program):
-        names = {
-            n for node in program.traced(data, DEEP) if isinstance(node, ast.Call) and last(program.path(node.func)) not in SPLITS
-            for a in (*node.args, *(k.value for k in node.keywords)) for n in _files(program, a)
-        }  # fmt: skip
+        calls = (n for n in program.traced(data, DEEP) if isinstance(n, ast.Call))
+        reads = [c for c in calls if last(program.path(c.func)) not in SPLITS]
+        given = (a for c in reads for a in (*c.args, *(k.value for k in c.keywords)))
+        names = {name for a in given for name in _files(program, a)}
         for name in sorted(names & set(made)):
             writer, node = made[name]
             if writer.name != parsed.name:
@@ -89,7 +89,8 @@ def _told(parsed: Parsed, call: ast.AST, writer: Parsed, node: ast.AST, name: st
         CODE, Severity(RULES[CODE].severity),
         f"{writer.name} makes several rows of each and writes {name}; {parsed.name} draws the held-out part of it by "
         "rows: variants of one sample, with one answer, stand on both sides.",
-        f"{writer.name} 把每条样本变成多条并写入 {name}；{parsed.name} 再按行随机划分：同一样本的变体会同时落入训练集和测试集。",
+        f"{writer.name} 把每条样本变成多条并写入 {name}；{parsed.name} 再按行随机划分："
+        "同一样本的变体会同时落入训练集和测试集。",
         (_place(parsed, call), _place(writer, node)), {"entry": RULES[CODE].entry, "file": name},
     )  # fmt: skip
 

@@ -13,7 +13,15 @@ from ..rule import Fault, View, rule
 PEAKS = ("max_memory_allocated", "max_memory_reserved", "max_memory_cached")
 RESETS = bounded(r"reset_(?:peak|max)_memory|reset_accumulated_memory|subprocess|multiprocessing|mp\.Process|os\.fork")
 """What sets the peak back, or measures each model in a process of its own."""
-LOADS = ("from_pretrained", "pipeline", "LLM", "SentenceTransformer", "load_model", "FastLanguageModel", "load_checkpoint")
+LOADS = (
+    "from_pretrained",
+    "pipeline",
+    "LLM",
+    "SentenceTransformer",
+    "load_model",
+    "FastLanguageModel",
+    "load_checkpoint",
+)
 """Calls that put a model on the device; tokenizers and configurations are told by their class."""
 SMALL = bounded(r"(?i)tokeni[sz]er|processor|config|feature_?extractor|scheduler$")
 COLLECTS = bounded(r"gc\.collect|\bcollect\(")
@@ -85,8 +93,8 @@ def model_outlives_its_turn(view: View) -> Iterator[Fault]:
             yield Fault(freed[0], f"`{_name(program, left)}` is not freed: it stays while the next one is loaded",
                         f"没有释放 `{_name(program, left)}`：加载下一个模型时它还占着内存", beside=(left,))  # fmt: skip
         elif made and not COLLECTS.search(program.text) and any(_spread(program, c) for c in made.values()):
-            yield Fault(freed[0], "what is deleted may be held by a cycle until the collector comes: nothing calls `gc.collect`",
-                        "被删除的对象可能还被循环引用占着，直到垃圾回收：没有调用 `gc.collect`", severity="S3")  # fmt: skip
+            yield Fault(freed[0], "what is deleted may be held by a cycle: nothing calls `gc.collect`",
+                        "被删除的对象可能还被循环引用占着：没有调用 `gc.collect`", severity="S3")  # fmt: skip
 
 
 def _around(program: Program, call: ast.Call) -> Iterator[ast.AST]:
