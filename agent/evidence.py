@@ -168,6 +168,7 @@ def look(
     from ..tools.config.combine import read_settings
     from ..tools.logs.named import look_up
     from ..tools.logs.scan import scan
+    from ..tools.logs.warming import never_warm
 
     with gather(paths, pasted) as run:
         told("scan")
@@ -193,6 +194,7 @@ def look(
         if beside:
             reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
         reports.append(_try("restarts", lambda: _since(run, read.table)))
+        reports.append(_try("warm-up", lambda: Report("warm-up", tuple(never_warm(run, settings, read.table)))))
         reports.append(_try("grown", lambda: _raised(run, read.table, log, opened)))
         reports.append(_try("again", lambda: _again(whole, every.table)))
         reports.append(_try("courses", lambda: _courses(whole, every.table, all_opened)))

@@ -21,6 +21,7 @@ from ..reading import open_unpacked
 from ..run import Artifact, Run
 from .check import check_files
 from .fact import Fact, Judged
+from .rules.judging.across import split_elsewhere
 from .source import SUFFIXES, read, walk
 
 MOST_PROGRAMS = 100
@@ -76,9 +77,11 @@ def check_run_code(run: Run) -> Judged:
         return Judged("code")
     report = check_files((a.path, a.name) for a in chosen)
     most = [Check("programs", "failed", f"over the limit of {MOST_PROGRAMS} programs; the others were not judged")]
-    found = tuple(_hazard(f) for f in report.findings)
+    across = split_elsewhere((a.path, a.name) for a in chosen) if len(chosen) > 1 else []
+    found = tuple(_hazard(f) for f in (*across, *report.findings))
     cut = len(chosen) >= MOST_PROGRAMS
-    checks = (*report.checks, *(most if cut else ()))
+    told = {f.code for f in across}
+    checks = (*(Check(c.name, "found") if c.name in told else c for c in report.checks), *(most if cut else ()))
     return Judged("code", found, checks, {"judged": [a.name for a in chosen]}, facts_of_run(run, chosen))
 
 

@@ -103,6 +103,40 @@ def test_a_usual_rate_a_trained_model_an_adapter_or_a_policy_is_not_held_against
     assert not far(still, learning_rate=3e-4)
     assert not far(np.linspace(2.4, 2.3, 40))
     assert not far(np.linspace(10.4, 5.0, 40))
-    assert not far(still, adapter="lora")
+    assert [f.code for f in far(still, adapter="lora")] == ["rate-far-below-stage"]  # which its size does not explain
     assert not far(still, line("reward", np.zeros(40)))
     assert not far(still, optimizer="sgd")
+
+
+def tuned(values, rates, *more, x=None, **settings):
+    """What is told of a loss over 40 steps each, and the rates that were logged beside it."""
+    made = Settings({k: Setting(k, v, str(v), k, "c.yaml", 1) for k, v in settings.items()})
+    return [f.code for f in rate_far_below([line("loss", values), line("learning_rate", rates), *more], made)]
+
+
+SLOWLY = np.linspace(2.6, 2.1, 40) + 0.02 * np.cos(np.arange(40))
+
+
+@pytest.mark.parametrize(
+    ("loss", "rates", "settings"),
+    [
+        (SLOWLY, np.full(40, 2e-7), {}),
+        (SLOWLY, np.linspace(3e-8, 2.8e-7, 40), {"learning_rate": 2.8e-7, "stage": "sft"}),
+        (SLOWLY, np.full(40, 1e-6), {"adapter": "lora"}),
+        (np.full(40, 1.9) + 0.003 * np.sin(np.arange(40)), np.full(40, 5e-8), {}),
+    ],
+)
+def test_a_rate_far_below_that_of_any_fine_tuning_is_told_where_the_loss_has_not_levelled_off(loss, rates, settings):
+    assert tuned(loss, rates, **settings) == ["rate-far-below-stage"]
+
+
+def test_a_low_rate_is_left_alone_where_the_loss_is_done_or_another_rate_or_stage_explains_it():
+    done = 2.0 + 0.6 * np.exp(-np.arange(40) / 4.0)
+    assert not tuned(done, np.full(40, 2e-7))
+    assert not tuned(SLOWLY, np.full(40, 3e-6))
+    assert not tuned(SLOWLY, np.full(40, 2e-7), learning_rate=2e-5)
+    assert not tuned(SLOWLY, np.full(40, 2e-7), line("lr_head", np.full(40, 1e-3)))
+    assert not tuned(SLOWLY, np.full(40, 2e-7), line("rewards/margins", np.zeros(40)))
+    assert not tuned(SLOWLY, np.full(40, 2e-7), stage="dpo")
+    assert not tuned(np.linspace(0.693, 0.55, 40), np.full(40, 2e-7))
+    assert not tuned(SLOWLY, np.full(40, 2e-7), optimizer="sgd")

@@ -14,7 +14,7 @@ from ..program import FUNCTIONS, Program, argument, key, last, receiver
 from ..source import walk
 from .judging.measures import asked_bare, drawn_by_hand, halves, measured_apart
 from .judging.texts import one_side_of_a_metric
-from .look import TEST, option, source, tested
+from .look import option, source, tested
 from .rule import Fault, View, rule
 
 NORMAL = ("lower", "strip", "normalize", "normalize_answer", "casefold", "rstrip", "lstrip", "upper")
@@ -354,38 +354,3 @@ def _loaded(program: Program, expr: ast.expr) -> ast.expr:
     if isinstance(expr, ast.Call) and last(program.path(expr.func)).endswith("DataLoader"):
         return argument(expr, "dataset", 0) or expr
     return expr
-
-
-@rule("split-after-duplication", "S2", "eval-leakage", "train_test_split random_split",
-      bad="""
-      data = concatenate_datasets([data] * 3)
-      parts = data.train_test_split(test_size=0.1)
-      """,
-      good="""
-      parts = data.train_test_split(test_size=0.1)
-      train = concatenate_datasets([parts["train"]] * 3)
-      """)  # fmt: skip
-def split_after_duplication(view: View) -> Iterator[Fault]:
-    """Data are repeated before they are split into training and test.
-
-    Why: copies of the same sample land on both sides.
-    """
-    program = view.program
-    for call in program.find("train_test_split", "random_split"):
-        data = (
-            receiver(call)
-            if last(program.path(call.func)) == "train_test_split" and not call.args
-            else (call.args[0] if call.args else None)
-        )
-        for node in program.traced(data, 2) if data is not None else ():
-            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
-                continue
-            repeated = isinstance(node.left, ast.List) or isinstance(program.const(node.right), int)
-            if repeated and (isinstance(node.left, (ast.List, ast.Name))) and not TEST.search(source(program, node)):
-                whole = isinstance(node.left, ast.List) or re.search(
-                    r"data|rows|samples|examples|records", key(node.left)
-                )
-                if whole:
-                    yield Fault(node, "the data are repeated before they are split: copies land on both sides", "先复制再切分：副本会同时落入训练集和测试集",
-                                beside=(call,))  # fmt: skip
-                    return

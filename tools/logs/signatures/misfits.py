@@ -117,4 +117,18 @@ ROWS = (
         ),
         lasting=True,
     ),
+    Signature(
+        "weights-newly-made",
+        S3,
+        r"(?i)\bfall\w{0,3}[ -]?back (to|on) random(ly)?[ -]?init|(回退|退回)(到|为|成)?随机初始化",
+        "weights of the body of the model were not taken over and are random",
+        "模型主体的某些权重没有被取用，它们是随机初始化的",
+        (
+            "WARNING - speaker table not in the file, falling back to random initialization of audio_embed",
+            "加载视觉塔失败，回退到随机初始化",
+        ),
+        ("falling back to random init for the value head", "falling back to greedy decoding"),
+        must_not=r"(?i)lora|head|classifier|score|adapter|seed",
+        lasting=True,
+    ),
 )

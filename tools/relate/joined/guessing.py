@@ -1,5 +1,5 @@
 """Levels that the run's own files make impossible or empty: a loss above that of guessing among the tokens that the
-model has, and a training that counted nothing, or hardly left guessing at a rate that its size explains.
+model has, a training that counted nothing, and one that hardly left its beginning at a rate that explains it.
 
 What a level means by itself is `logs.detectors.levels`; here it is held against the model's configuration and against
 the throughput that stands beside it.
@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...config.memory import parameters
-from ...config.rules.training import adam_like, has_adapter
+from ...config.rules.training import adam_like, has_adapter, kind_of
 from ...findings import PROPOSES, Evidence, Finding, Severity
+from ...patterns import bounded
 from ...settings import Settings
-from ..line import Line
+from ..line import Line, plain
 
 ROOM = 1.1
 """Factor above ln(vocabulary) from which on no point is chance. Own judgement."""
@@ -34,6 +35,18 @@ FEW, SYMBOLS, NEAR, STAYS = 8, 200, 0.1, 0.85
 """Points of a loss, least symbols, and the shares within which it starts at guessing and stays there. Own judgement."""
 FAR, LOWEST = 30, 3e-5
 """Times below what is usual from which on a rate is far below it, and what is usual of the largest models."""
+STAGE = {False: 1e-5, True: 1e-4}
+"""With an adapter or without -> the lowest rate that fine-tuning with Adam usually takes, as in `config.rules.rate`."""
+_AN = {False: " of all weights", True: " of an adapter"}
+LONG, GOES_ON, MOVES, STUCK, BEGINNING, NEAR_HALF = 12, 0.3, 0.02, 0.01, 0.1, 0.02
+"""Points of a loss of which thirds are told apart; share of the fall before that goes on, of the loss that moves and of
+one that does not; share of the steps that is the beginning; how near ln 2 a loss of preferences starts. Own judgement.
+"""
+JUDGED = bounded(
+    r"(?:^|_)(?:rewards?|kl|advantages?|margins?|chosen|rejected|returns?|policy|critic|value_loss)(?:_|$)"
+)
+"""What only trainings on preferences and rewards log."""
+RATE = bounded(r"(?:^|_)(?:lr|learning_rate|学习率)(?:_|$)")
 
 
 def above_guessing(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
@@ -133,7 +146,65 @@ def _learned(lines: Sequence[Line], empty: Line) -> Line | None:
     return next((x for x in others if np.isfinite(x.values).all() and x.values[-1] < x.values[0]), None)
 
 
-def rate_far_below(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
+def rate_far_below(lines: Sequence[Line], settings: Settings) -> list[Finding]:
+    """A learning rate far below what the size takes, or what any stage of training takes."""
+    return [*_below_size(lines, settings)] or [*_below_stage(lines, settings)]
+
+
+def _below_stage(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
+    """A training on given text whose loss still falls at its end, or hardly fell, at a rate far below any usual one.
+
+    The rate is the highest that is set or was logged from the beginning on, for Adam. Preferences and rewards take far
+    lower rates and are left alone.
+    """
+    peak = _peak(lines, settings)
+    judged = any(JUDGED.search(plain(line.key)) or line.name in ("reward", "kl") for line in lines)
+    if peak is None or judged or kind_of(settings) in ("preference", "rl") or not adam_like(settings):
+        return
+    rate, shown = peak
+    usual = STAGE[has_adapter(settings)]
+    held = (line for name in ("eval_loss", "loss") for line in lines if line.name == name and not line.group)
+    loss = next((x for line in held if len(x := line.finite()) >= LONG and _unspent(x.values)), None)
+    if loss is None or not 0 < rate < usual / FAR or abs(loss.values[0] - math.log(2)) < NEAR_HALF:
+        return
+    first, last = float(loss.values[0]), float(np.median(loss.values[-LEAST:]))
+    yield Finding(
+        "rate-far-below-stage", Severity.S2,
+        f"{loss.key} goes from {first:.4g} to {last:.4g} by {loss.where(len(loss) - 1)} and has not levelled off; the "
+        f"learning rate is at most {rate:.3g}. With Adam {usual:g} is usual for fine-tuning"
+        f"{_AN[has_adapter(settings)]}, {usual / rate:,.0f} times as much: the run is still at its beginning.",
+        f"{loss.key} 从 {first:.4g} 到{loss.where(len(loss) - 1)}为 {last:.4g}，尚未走平；"
+        f"学习率最高只有 {rate:.3g}。用 Adam {'训练适配器' if has_adapter(settings) else '全参微调'}通常为 {usual:g}，"
+        f"是它的 {usual / rate:,.0f} 倍：训练还停在开头。",
+        (shown, loss.evidence(len(loss) - 1), loss.evidence(0)),
+        {"metric": "loss", "usual": usual, PROPOSES: {"variable": "learning_rate", "new": usual}},
+    )  # fmt: skip
+
+
+def _peak(lines: Sequence[Line], settings: Settings) -> tuple[float, Evidence] | None:
+    """The highest rate that is set or logged; none where the log has only the later part of a schedule."""
+    found: list[tuple[float, Evidence]] = []
+    setting = settings.get("learning_rate")
+    if setting is not None and isinstance(setting.value, int | float) and setting.value > 0:
+        found.append((float(setting.value), setting.evidence()))
+    for line in (x.finite() for x in lines if x.name == "learning_rate" or RATE.search(plain(x.key))):
+        if not len(line) or line.values.max() <= 0:
+            continue
+        top = int(line.values.argmax())
+        if setting is None and top == 0 and line.values[-1] < line.values[0] and line.x[0] > line.x[-1] * BEGINNING:
+            return None
+        found.append((float(line.values[top]), line.evidence(top)))
+    return max(found, key=lambda pair: pair[0], default=None)
+
+
+def _unspent(values: np.ndarray) -> bool:
+    """Whether a loss falls in its last third by a good part of what it fell in the one before, or hardly fell."""
+    a, b, c = (float(np.median(part)) for part in np.array_split(values, 3))
+    still = a > b > c and b - c >= GOES_ON * (a - b) and a - c >= MOVES * a
+    return still or abs(a - c) < STUCK * abs(a)
+
+
+def _below_size(lines: Sequence[Line], settings: Settings) -> Iterator[Finding]:
     """A training from scratch that hardly leaves guessing, at a rate far below what its size takes.
 
     Source: LR(N) = 0.003239 - 0.0001395 ln N (Kaplan et al. 2020, D.6), for Adam and models of up to some 1e9.

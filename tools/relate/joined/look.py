@@ -85,6 +85,7 @@ CODES = declare(
     ("loss-above-guessing", JOINED, "the loss stays above that of guessing among the model's tokens, and hardly moves"),
     ("loss-times-accumulation", JOINED, "the training loss is as many times the evaluation's as steps are accumulated"),
     ("rate-far-below-size", JOINED, "the loss hardly leaves guessing, at a rate far below what the size takes"),
+    ("rate-far-below-stage", JOINED, "the loss has not levelled off, at a rate far below that of any fine-tuning"),
     ("score-falls-where-loss-breaks", JOINED, "a score that climbs falls where the training loss jumps"),
     ("nothing-was-processed", JOINED, "loss and throughput are exactly zero at every point: no batch was processed"),
     ("score-behind-best", JOINED, "a measure ends far behind its own best, which is logged beside it"),

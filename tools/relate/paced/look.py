@@ -11,7 +11,7 @@ from ...findings import Finding, declare
 from ...series import SeriesTable
 from ...tables.table import Table
 from ..line import Line
-from . import lag, mixed, planned, short
+from . import lag, mixed, ordered, planned, short
 from .frames import frames_of
 
 PACED = "what ought to keep pace"
@@ -25,6 +25,7 @@ CODES = declare(
         "the steps that are set would train the planned tokens times a part of the batch",
     ),
     ("shares-leave-plan", PACED, "a part of the data is fed as the configuration sets at first, and far less later on"),
+    ("peak-by-order", PACED, "peak memories rise in the order of the models alone, far above what the last one takes"),
     ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
 )
 
@@ -42,6 +43,7 @@ def paced(
         *lag.lagging(frames),
         *short.fewer(tables, stated),
         *short.summing(tables, stated),
+        *ordered.by_order(tables),
         *mixed.leaving_plan(frames, tables, stated),
         *planned.beyond_plan(lines, stated, claims),
     ]
