@@ -153,7 +153,7 @@ def words(part: str) -> Words:
             if (found[i], found[i + 1]) == (first, second):
                 found[i : i + 2] = [meant]
                 break
-    spelled = [w for word in found for w in ALIASES.get(word, word).split()]
+    spelled = [w for word in found for w in (ALIASES.get(word) or word).split()]
     return frozenset(w for w in spelled if w not in FILLERS) or frozenset(spelled)
 
 

@@ -131,8 +131,9 @@ def _told_apart(
 ) -> tuple[Sibling | None, list[Difference]]:
     """The better run with the fewest settings of its own, where further runs fail as this one does: what one of those
     has as the better run has it, or another better run as this one, is not what tells them apart."""
-    better = [s for s in siblings if not _fails_too(s) and gap(table, s.table) is not None]
-    alike = [s for s in siblings if _fails_too(s)]
+    own = _failure(table)
+    better = [s for s in siblings if not s.failed and not _failure(s.table) and gap(table, s.table) is not None]
+    alike = [s for s in siblings if own and _failure(s.table) == own]
     if not better or not alike:
         return None, []
     apart = {}
@@ -148,18 +149,18 @@ def _told_apart(
     return other, apart[other.name] if other is not None else []
 
 
-def _fails_too(run: Sibling) -> bool:
-    """Whether a run fails by its own log, or ends clearly worse than it once was."""
-    if run.failed:
-        return True
+def _failure(table: SeriesTable) -> str:
+    """How the measure of a run fails: in no number, or by ending clearly worse than it once was; empty for neither."""
     for metric in MEASURES:
-        if (series := _longest(run.table, metric)) is None:
+        if (series := _longest(table, metric)) is None:
             continue
+        if not np.isfinite(series.values).all():
+            return "no number"
         way = VOCABULARY[metric].better
         parts = [float(np.median(part)) for part in np.array_split(series.values, PARTS)]
         best, last = max(parts, key=lambda level: way * level), parts[-1]
-        return way * (best - last) > WORSE * abs(best)
-    return False
+        return "worse" if way * (best - last) > WORSE * abs(best) else ""
+    return ""
 
 
 def _has(run: Sibling, variable: str, value: object) -> bool:
@@ -170,13 +171,16 @@ def _has(run: Sibling, variable: str, value: object) -> bool:
 def exonerated(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> Finding | None:
     """That the learning rate is not why this run fails: one beside it fails at far less of it, or is sound with it."""
     mine = _peak(table, settings)
-    for other in siblings if mine is not None else ():
+    if mine is None:
+        return None
+    for other in siblings:
         theirs, apart = _peak(other.table, other.settings), gap(table, other.table)
         if theirs is None or not 0 < sum(d.counts for d in diff(other.settings, settings)) <= MOST_DIFFERENT:
             continue  # another training altogether
-        if _fails_too(other) and theirs[0] <= FAR_LOWER * mine[0]:
+        how = _failure(other.table)
+        if how and how == _failure(table) and theirs[0] <= FAR_LOWER * mine[0]:
             en, zh = "fails in the same way", "以同样的方式失败"
-        elif not _fails_too(other) and apart is not None and theirs[0] >= ALMOST * mine[0]:
+        elif not other.failed and not how and apart is not None and theirs[0] >= ALMOST * mine[0]:
             en, zh = "does not fail", "没有失败"
         else:
             continue

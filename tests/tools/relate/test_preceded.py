@@ -94,11 +94,11 @@ def test_a_server_that_dies_of_the_same_error_time_after_time_has_not_survived_i
     assert found["oom-off-peak"].data["most"] == 90
 
 
-LOADED = "07-11 02:{m:02d}:05 INFO sched {active} {n} tokens={t} {queue}=0\n"
+LOADED = "07-11 02:{m:02d}:05 INFO sched {active}={n} tokens={t} {queue}=0\n"
 
 
 @pytest.mark.parametrize(
-    ("active", "queue"), [("running", "waiting"), ("active:", "queued"), ("concurrency", "pending")]
+    ("active", "queue"), [("running", "waiting"), ("active", "queued"), ("concurrency", "pending")]
 )
 def test_a_server_of_ones_own_is_known_by_the_load_that_it_reports(tmp_path, active, queue):
     lines = [LOADED.format(m=m, active=active, n=9 + m % 4, t=9000 + m, queue=queue) for m in range(50)]

@@ -227,7 +227,7 @@ OVERRIDING = frozenset(
 LISTED = frozenset(("model_args", "gen_kwargs", "generation_config", "model_kwargs", "engine_args", "engine_kwargs"))
 """Flags whose value is a list of settings: `--model_args pretrained=org/model,dtype=float16`."""
 PAIR_OF_LIST = bounded(r"([A-Za-z_]\w{0,60})=([^,=\n]{0,400})(?:,|$)")
-LIST = bounded(r"(?:[A-Za-z_]\w{0,60}=[^,=\n]{0,400},?){1,60}")
+LIST = bounded(r"[A-Za-z_]\w{0,60}=[^,=\n]{0,400}(?:,[A-Za-z_]\w{0,60}=[^,=\n]{0,400}){0,60},?")
 
 
 BARE = {"bf16", "fp16", "gradient_checkpointing", "flash_attn", "packing_samples"}

@@ -195,8 +195,8 @@ PLAIN = NEUTRAL | frozenset(_SORTING.split())
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name in their one spelling, in order; Chinese letters stand together."""
     text = name.lower() if _SHOUTED.match(name) else name
-    words = [_JOINED.get(w, w) for part in _WORD.findall(text.replace("·", " ")) for w in [part.lower()]]
-    flat = [_FOLDED.get(w, w) for word in words for w in word.split()]
+    words = [_JOINED.get(w) or w for part in _WORD.findall(text.replace("·", " ")) for w in [part.lower()]]
+    flat = [_FOLDED.get(w) or w for word in words for w in word.split()]
     out: list[str] = []
     for word in flat:
         if out and (pair := _PAIRS.get((out[-1], word))):

@@ -43,7 +43,7 @@ _OPTIMIZER = bounded(
     rf"(?i)(?:optimi[sz]er|优化器)\s?:?\s?(?P<a>{OPTIMIZERS})|(?P<b>{OPTIMIZERS})(?: optimi[sz]er| 优化器)?$"
 )
 _LISTED = bounded(r"(?P<head>[^()/]{0,40})[(/](?P<rest>[^()]{1,80})\)?$")
-_APART = re.compile(r"\s*[,/]\s*")
+_APART = re.compile(r"\s{0,8}[,/]\s{0,8}")
 _EACH = bounded(
     r"(?i)(?P<n>\d{1,5})\s?(?:[x×*]\s?(?P<gpus>\d{1,5})\s?(?:gpus?|devices?|卡|cards?)|(?:per|/)\s?(?:gpu|device|card)|/?\s?(?:每卡|卡))$"
 )

@@ -49,7 +49,9 @@ def _row(text: str) -> dict[str, object] | None:
         return None
     if not isinstance(told, dict):
         return None
-    kept = {str(k)[:80]: float(v) if isinstance(v, str) and v.lower() in ("nan", "inf") else v for k, v in told.items()}
+    kept: dict[str, object] = {
+        str(k)[:80]: float(v) if isinstance(v, str) and v.lower() in ("nan", "inf") else v for k, v in told.items()
+    }
     numbers = sum(isinstance(v, int | float) and not isinstance(v, bool) for v in kept.values())
     if numbers < LEAST or not all(
         isinstance(v, int | float | bool | None) or len(str(v)) <= SHORT for v in kept.values()

@@ -306,7 +306,9 @@ def split_drawn_again(view: View) -> Iterator[Fault]:
     """
     program = view.program
     begun = _goes_on(view)
-    for call, libraries in _dealt(program) if begun is not None else ():
+    if begun is None:
+        return
+    for call, libraries in _dealt(program):
         kept = any("exists" in program.code(test) for test, _, _ in program.guards(call))
         if not kept and not _seeded(program, libraries) and not _written(program, call):
             yield Fault(call, "each start draws anew what is held out, and the run goes on from a checkpoint: what is held out now was trained on before",
@@ -330,7 +332,7 @@ def _goes_on(view: View) -> ast.AST | None:
         later = any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("range", "trange") and len(n.args) > 1
                     and program.const(n.args[0]) not in (0, 1) for over in outer for n in walk(over))  # fmt: skip
         for call in models:
-            before = program.scope(call) is not program.scope(training.node) or call.lineno < training.node.lineno
+            before = program.scope(call) is not program.scope(training.node) or call.lineno < getattr(training.node, "lineno", 0)
             if before and (again or later) and training.node not in program.loops(call):
                 return call
     return None

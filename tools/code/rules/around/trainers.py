@@ -238,7 +238,9 @@ def accumulation_stepped_through(view: View) -> Iterator[Fault]:
     program = view.program
     told = [k.value for c in program.each(ast.Call) for k in c.keywords if k.arg == "gradient_accumulation_steps"]
     several = next((v for v in told if isinstance(n := program.usually(v), int) and n > 1), None)
-    for function in program.functions.get("training_step", ()) if several is not None else ():
+    if several is None:
+        return
+    for function in program.functions.get("training_step", ()):
         owner = program.parent.get(function)
         trains = isinstance(owner, ast.ClassDef) and any(last(program.path(b)).endswith("Trainer") for b in owner.bases)
         if not trains or "sync_gradients" in program.code(function, 20_000):

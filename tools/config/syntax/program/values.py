@@ -101,7 +101,7 @@ def constant(node: ast.expr, names: Names = NONE, depth: int = 0) -> Plain | Non
         return f"({pair[0]}, {pair[1]})" if _fractions(pair) else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = constant(node.operand, names, depth + 1)
-        return -inner if _number(inner) else None
+        return -inner if isinstance(inner, int | float) and _number(inner) else None
     if isinstance(node, ast.BinOp):
         return _operation(node, names, depth + 1)
     return _call(node, names, depth + 1) if isinstance(node, ast.Call) else None
