@@ -332,7 +332,9 @@ def _goes_on(view: View) -> ast.AST | None:
         later = any(isinstance(n, ast.Call) and last(program.path(n.func)) in ("range", "trange") and len(n.args) > 1
                     and program.const(n.args[0]) not in (0, 1) for over in outer for n in walk(over))  # fmt: skip
         for call in models:
-            before = program.scope(call) is not program.scope(training.node) or call.lineno < getattr(training.node, "lineno", 0)
+            before = program.scope(call) is not program.scope(training.node) or call.lineno < getattr(
+                training.node, "lineno", 0
+            )
             if before and (again or later) and training.node not in program.loops(call):
                 return call
     return None
