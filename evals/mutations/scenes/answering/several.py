@@ -1,6 +1,6 @@
 """Scenes of models measured one after another, of splits before a resumed training, and of labels that are made."""
 
-# ruff: noqa: E501  one line of a program on one line
+
 
 from __future__ import annotations
 
