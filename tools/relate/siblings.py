@@ -194,7 +194,7 @@ def exonerated(table: SeriesTable, settings: Settings, siblings: list[Sibling]) 
 
 
 def _peak(table: SeriesTable, settings: Settings) -> tuple[float, Evidence] | None:
-    """The rate that is set, else the highest that was logged, and where: a run that fails may never reach what is set."""
+    """The rate that is set, else the highest that was logged, and where: one that fails may never reach what is set."""
     setting = settings.get("learning_rate")
     if setting is not None and setting.value:
         return float(setting.value), setting.evidence()

@@ -1,7 +1,5 @@
 """Scenes of models measured one after another, of splits before a resumed training, and of labels that are made."""
 
-
-
 from __future__ import annotations
 
 from ...planting import Defect, without, written

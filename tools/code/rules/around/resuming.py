@@ -304,16 +304,13 @@ def split_drawn_again(view: View) -> Iterator[Fault]:
     Why: most of what is held out now was trained on before: the evaluation falls at each start and says nothing of new rows.
     Known gaps: a seed that another file sets is not seen. Where the program goes on only if it is told to, it is a note.
     """
-    program = view.program
-    begun = _goes_on(view)
-    if begun is None:
-        return
-    for call, libraries in _dealt(program):
+    program, begun = view.program, _goes_on(view)
+    for call, libraries in _dealt(program) if begun is not None else ():
         kept = any("exists" in program.code(test) for test, _, _ in program.guards(call))
         if not kept and not _seeded(program, libraries) and not _written(program, call):
             yield Fault(call, "each start draws anew what is held out, and the run goes on from a checkpoint: what is held out now was trained on before",
                         "每次启动都重新随机划分验证集，而训练又从检查点继续：现在的验证样本之前已经训练过",
-                        severity="" if _always(program, begun) else "S3", beside=(begun,))  # fmt: skip
+                        severity="" if _always(program, begun) else "S3", beside=(begun or call,))  # fmt: skip
             return
 
 
