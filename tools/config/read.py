@@ -23,7 +23,6 @@ from .syntax.shellvalues import UNKNOWN
 from .syntax.shellwords import Traced
 from .syntax.source import Item, Refused, Source, load
 from .values import STAGES
-from .written.fill import SYNTAXES, fill
 
 SYNTAX = {
     ".yaml": "yaml",
@@ -58,6 +57,8 @@ SYNTAX = {
     ".tsv": "keyed",
     ".csv": "keyed",
 }
+OWN = frozenset(("pairs", "braces", "xml", "keyed"))
+"""Syntaxes in which people write names of their own: what frameworks read is in their own tables."""
 ENVIRONMENT = re.compile(r"^\.env(?:\.|$)|\.env$")
 """Names of files of variables: pairs, where they hold no command."""
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
@@ -162,7 +163,7 @@ def read_source(source: Source, syntax: str) -> Reading:
     framework = _framework(source.name, items)
     if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
         return job
-    own = syntax in SYNTAXES or source.name.endswith(".conf")
+    own = syntax in OWN or source.name.endswith(".conf")
     return _believed(source, items, framework, syntax in ("python", "notebook"), own)
 
 
@@ -177,6 +178,8 @@ def _believed(source: Source, items: list[Item], framework: str, programmed: boo
     program = programmed and not named(framework).programmed
     readings = [_taken(source, items, one, program) for one in dict.fromkeys((framework, "generic"))]
     if own:
+        from .written.fill import fill
+
         fill(readings[-1], items, source)
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known

@@ -8,6 +8,7 @@ Prefixes of loggers and colours are blanked out, so that every offset is that of
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -102,7 +103,8 @@ def read(text: str) -> Iterator[Dump]:
     for dump, end in _literals(bare):
         taken.append((dump.start, end))
         yield dump
-    free = [line for line in lines if not any(a < line[1] and line[0] < b for a, b in taken)]
+    starts = [a for a, _ in taken]  # they follow each other: the last that begins before a line ends can reach into it
+    free = [line for line in lines if not (i := bisect_left(starts, line[1])) or taken[i - 1][1] <= line[0]]
     yield from _groups(bare, free)
     yield from _single(bare, free)
 

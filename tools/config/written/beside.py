@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ...documents.read import is_document
 from ...findings import TriageError
 from ...reading import head
 from ...run import Artifact
 from ..collect import Reading
 from ..syntax.source import Refused, load
-from . import notes
+from .which import LEAST, readable
 
 TABLES = (".xml", ".tsv", ".csv")
 MOST = 64 << 10
@@ -25,7 +24,7 @@ FILES = 12
 
 def is_notes(artifact: Artifact) -> bool:
     """Whether a file is prose by its name, whatever a folder without anything else takes it for."""
-    return artifact.kind not in ("tokenizer", "checkpoint", "data") and notes.readable(artifact.name)
+    return artifact.kind not in ("tokenizer", "checkpoint", "data") and readable(artifact.name)
 
 
 def tables(artifacts: Iterable[Artifact], read: Callable[[Path, str], Reading]) -> Iterator[Reading]:
@@ -36,7 +35,7 @@ def tables(artifacts: Iterable[Artifact], read: Callable[[Path, str], Reading]) 
             reading = read(artifact.path, artifact.name) if artifact.path.stat().st_size <= MOST else None
         except (TriageError, OSError):
             continue
-        if reading and len(reading.values) >= notes.LEAST:
+        if reading and len(reading.values) >= LEAST:
             yield reading
 
 
@@ -47,8 +46,13 @@ def told(artifacts: Iterable[Artifact], configured: Iterable[Reading]) -> Iterat
         artifacts: the files of the attempt.
         configured: what its configurations and launches say.
     """
-    set_ = list(configured)
-    for artifact in [a for a in artifacts if is_notes(a)][:FILES]:
+    set_, texts = list(configured), [a for a in artifacts if is_notes(a)][:FILES]
+    if not texts:
+        return
+    from ...documents.read import is_document
+    from . import notes  # they take longer to import than most runs to read
+
+    for artifact in texts:
         try:
             if artifact.path.stat().st_size > MOST:
                 continue

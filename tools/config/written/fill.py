@@ -14,8 +14,6 @@ from ..values import RL, UNSET, convert
 from .names import meant
 from .values import machines, spelled
 
-SYNTAXES = frozenset(("pairs", "braces", "xml", "keyed"))
-"""Syntaxes in which people write names of their own: what frameworks read is in their own tables."""
 SECOND = re.compile(r"(?:^|[._])betas\.1$")
 ROLLOUTS = frozenset(("num_generations", "rollout_batch_size", "kl_coef", "kl_loss_coef"))
 """Settings beside which texts are sampled to train on."""

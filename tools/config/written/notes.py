@@ -13,7 +13,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import PurePath
 
 from ...documents import words
 from ...documents.sentences import sentences
@@ -31,24 +30,11 @@ from .fill import temperature_of
 from .names import whole
 from .prose import Said, named, pair, told
 from .values import plain
+from .which import LEAST
 
-SUFFIXES = frozenset((".md", ".markdown", ".rst", ".org", ".adoc", ".txt", ".mdx"))
-LEAST = 3
-"""Settings from which on a text is one about settings."""
 STYLE = "notes"
 FENCES = 8
 """Blocks of code of a text that are looked at."""
-_OTHER_FILE = bounded(
-    r"(?i)plan|to-?do|proposal|change|history|roadmap|ideas?|incident|post-?mortem|chat|slack|timeline|journal|diary"
-    r"|commit|commands?|usage|guide|tutorial|install|faq|design|adr|contributing|report|requirements|licen[cs]e|minutes|meeting|计划|提案|待办|变更|复盘|群聊|时间线|纪要|会议"
-)
-_NOTES = bounded(
-    r"(?i)^(?!.*(?:log|out))(?:.{0,40}[_. -])?(?:read-?me|notes?|memo|hparams?|hyper-?param\w*|setup|recipe|card|about|desc\w*|run[_-]?info|experiment)"
-    r"|说明|笔记|记录|参数|配置|实验|备忘"
-)
-"""Names of plain texts that are notes: others are logs and dumps."""
-_ELSEWHERE = frozenset(("docs", "doc", "examples", "example", "tests", "third_party", "templates"))
-"""Folders whose texts are about a program."""
 _OTHER = bounded(
     r"(?i)\b(?:last (?:week|time|run|month)|previous(?:ly)?|earlier|before|old|older|former(?:ly)?|baseline|instead of|we tried|tried"
     r"|was trained|elsewhere|original(?:ly)?|another|other run|next (?:time|run|week)|in the paper|papers?|reference run|compared|vs\.?"
@@ -84,14 +70,6 @@ _COMMAND = re.compile(
     r"(?m)^\s*(?:[A-Z_]+=\S+\s+)*(?:python3?|torchrun|accelerate|deepspeed|vllm|srun|bash|llamafactory-cli|swift|trl)\s|\s--[a-z][\w-]+"
 )
 _CHANGED = re.compile(r"->|→|=>|~~")
-
-
-def readable(name: str) -> bool:
-    """Whether a file of this name may tell of this run's settings."""
-    path = PurePath(name)
-    kind = path.suffix.lower() in SUFFIXES or not path.suffix
-    told = path.suffix.lower() not in ("", ".txt") or _NOTES.search(path.name)
-    return bool(kind and told) and not _OTHER_FILE.search(path.name) and not _ELSEWHERE.intersection(path.parts[:-1])
 
 
 def is_card(text: str) -> bool:
