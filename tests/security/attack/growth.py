@@ -20,7 +20,10 @@ GROWTH = 3.0
 """Times as long as its pieces: 1 is linear, 8 is a square."""
 AT_ONCE = 0.002
 """Seconds for a long text that need no other proof: a square takes fifty times as long, letter by letter in C."""
-AGAIN = 6
+SURE = 0.04
+"""Seconds for the pieces of a suspect, tried as often as that needs: some machines count processor time in steps of 4
+ms, and a shorter time is none or a whole step by chance."""
+AGAIN = 3
 """Times that a suspect and its pieces are tried, and the quickest counts."""
 MOST = 1.0
 """Processor seconds after which a search is stopped: a line takes a tenth of it on a slow machine. The timer counts in
@@ -66,16 +69,23 @@ def pumped(attack: tuple[str, str, str], size: int) -> str:
 
 def too_fast(use: Callable, made: Callable[[int], str | bytes]) -> bool:
     """Whether the time grows faster than the text."""
-    if (first := seconds(use, made(LENGTHS[0]), MOST)) < AT_ONCE:
-        return False
-    return first > MOST or all(grows(use, made(length), made(length // PIECES)) for length in LENGTHS)
+    text = made(LENGTHS[0])
+    for _ in range(AGAIN):
+        if (first := seconds(use, text, MOST)) < AT_ONCE:
+            return False
+        if first > MOST:
+            return True
+    return all(grows(use, made(length), made(length // PIECES)) for length in LENGTHS)
 
 
 def grows(use: Callable, long: str | bytes, piece: str | bytes) -> bool:
     """Whether the long text takes longer than its pieces, however often both are tried."""
-    pieces = min(seconds(use, piece, MOST, PIECES) for _ in range(AGAIN))
+    times = 1
+    while seconds(use, piece, MOST, times * PIECES) < SURE:
+        times *= 2
+    pieces = min(seconds(use, piece, MOST, times * PIECES) for _ in range(AGAIN))
     limit = GROWTH * min(pieces, MOST)
-    return all(seconds(use, long, MOST) > limit for _ in range(AGAIN))
+    return all(seconds(use, long, MOST, times) > limit for _ in range(AGAIN))
 
 
 def super_linear(found: Found, often: int = 1) -> Iterator[tuple[str, str, str]]:
