@@ -74,7 +74,7 @@ _GLUED = "|".join(f"(?<=(?<![\\w.@-]){word})" for word in ("epoch", "step", "ite
 """Short words to which people glue a count: `ep1 b0007 u8`."""
 TOKEN = re.compile(
     r"(?:(?<![A-Za-z0-9_.])(?<![A-Za-z][-@])|(?<=\brank)|(?<=\bdefault)"
-    rf"|(?:{_GLUED})(?!\d{{4}}\s\d\d:)(?=\d{{1,12}}(?:[\s,;:|/\])]|$)))(?:{_NOISE}|{_NUMBER})",
+    rf"|(?=\d)(?<=[beprtuh])(?:{_GLUED})(?!\d{{4}}\s\d\d:)(?=\d{{1,12}}(?:[\s,;:|/\])]|$)))(?:{_NOISE}|{_NUMBER})",
     re.IGNORECASE,
 )
 NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
