@@ -113,11 +113,12 @@ def _is_void(value: Any) -> bool:
 def scored_nothing(found: Sequence[Result]) -> Iterator[Finding]:
     """Results whose scores are no numbers: because nothing was counted, or while another result has them."""
     for one in found:
-        void = one.void
+        if not (void := one.void):
+            continue
         beside = next((o for o in found if o is not one and _has(o, one, void)), None)
         row = one.part and not one.file.endswith(".json")
         other = beside is None or bool(_numbers(one))  # a log has rows of the training between those of an evaluation
-        if not void or (row and other) or (one.count is None and beside is None):
+        if (row and other) or (one.count is None and beside is None):
             continue
         yield _nothing(one, void, beside)
         return
@@ -125,10 +126,11 @@ def scored_nothing(found: Sequence[Result]) -> Iterator[Finding]:
 
 def _has(other: Result, one: Result, void: Sequence[str]) -> bool:
     """Whether another result of the same names has numbers where all of this one's scores are none."""
-    alike = other.values.keys() == one.values.keys()
+    if other.values.keys() != one.values.keys():
+        return False
     theirs = _numbers(other)
     lost = [k for k in theirs if k in void]
-    return alike and len(lost) >= SCORES and len(lost) == len(theirs)
+    return len(lost) >= SCORES and len(lost) == len(theirs)
 
 
 def _numbers(one: Result) -> list[str]:
