@@ -32,6 +32,8 @@ _NUMBER = bounded(
     r"(?P<exp>[eE][-+]?\d{1,3})?\s{0,2}(?P<unit>[^\d\s(±+/,;:=|<>][^\d\s(±;:=|<>]{0,14}(?:\s?/\s?[A-Za-z]{1,8})?)?"
     r"(?P<rest>\s?(?:±|\+/-|\+-|\(|\[|/)\s?.{0,60})?$"
 )
+_PLAIN = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
+"""What most numbers look like: read without looking for units."""
 _SCALED = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "bn": 1e9, "t": 1e12, "万": 1e4, "亿": 1e8, "千": 1e3, "百万": 1e6}
 """Letters that stand for a factor where nothing else follows the number."""
 _MARKS = "*†‡^"
@@ -184,6 +186,8 @@ def number(text: str, how: Marks = Marks()) -> tuple[float, str] | None:
     >>> number("12,345.6 MiB"), number("1.234,5", Marks(comma=True)), number("0.51 ± 0.02"), number("3/4")
     ((12345.6, 'MiB'), (1234.5, ''), (0.51, ''), None)
     """
+    if not how.comma and _PLAIN.fullmatch(text):
+        return float(text), ""
     low = text.lower()
     if low in _ENDLESS:
         return _ENDLESS[low], ""
