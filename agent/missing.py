@@ -67,8 +67,6 @@ JUDGES = ("eval", "generations")
 RL = ("ppo", "grpo")
 TARGETS, AT_THE_END = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-misconfig"), "end-token-masked"
 """What rules on programs lead to that find the loss computed over wrong tokens; the one of them that is of the last."""
-GOES_ON = ("run", "checkpoint")
-"""What somebody plans to stop or to take back while it runs."""
 STANDS_STILL, STANDING_STILL = "hang", ("loss-flat", "reward-flat")
 """The symptom that a job waits and says nothing, and those that a measure does not get better."""
 BLOCKS, TREND = 10, 1.96
@@ -386,10 +384,8 @@ def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
 
 
 def _of_now(asked: Question) -> bool:
-    """Whether only what the curves so far decide is asked: how a measure goes, or whether a training that goes on is
-    to be stopped or taken back."""
-    going = any(plan.variable in GOES_ON for plan in asked.plans)
-    return (bool(asked.symptoms) or going) and not any(s.kind.ends for s in asked.symptoms)
+    """Whether only what the curves so far decide is asked: how a measure goes. What is planned decides no state."""
+    return bool(asked.symptoms) and not any(s.kind.ends for s in asked.symptoms)
 
 
 def _short(checks: Sequence[Check]) -> Iterator[Missing]:
