@@ -33,7 +33,8 @@ from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
 from .similar.leakage import find_leaks, leak_report
 from .statistics import wilson
-from .trained import only_measured
+from .trained import NAMED, only_measured
+from .versions import origins, parts_of_others
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""
@@ -119,7 +120,7 @@ def check_run_data(run: Run) -> Report:
     samples, failed = _sample([*run.of("data"), *run.of("generations")])
     if not samples:
         return Report("data", (), failed or (Check("data", "not-applicable", "no data files in the run"),))
-    measured = only_measured(run)
+    measured = only_measured(run) or all(s.shape == "other" for s in samples)  # events and tables are no examples
     plans = _stages(samples, run, measured)
     findings: list[Finding] = []
     checks: list[Check] = list(failed)
@@ -168,10 +169,14 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
     if len({s.artifact.name for s in train}) > 1:
         out.append(("check", train, lambda: check_order(_parts(train), engine)))
     if train and held and not measured:
+        before = origins(_named(train), _named(held), NAMED.search)
+        read = [s for s in train if s.artifact.name not in before]
         out.append(
-            ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
+            ("dedup", (*read, *held), lambda: leak_report(find_leaks(_parts(read), _parts(held), engine=engine)))
         )
-    if whole := [s for s in train if not s.answered and not _is_excerpt(s)]:
+    whole = [s for s in train if not s.answered and not _is_excerpt(s)]
+    inside = parts_of_others(_named(whole))
+    if whole := [s for s in whole if s.artifact.name not in inside]:
         out.append(("dedup", whole, lambda: _weighed(dedup(_parts(whole), engine=engine)[0], whole)))
     if pairs:
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
@@ -180,6 +185,10 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
     if data:
         out.append(("pii", data, lambda: pii(_parts(data), engine=engine)))
     return out
+
+
+def _named(samples: Sequence[Sampled]) -> list[tuple[str, Sequence[Part]]]:
+    return [(s.artifact.name, s.parts) for s in samples]
 
 
 def _is_excerpt(sample: Sampled) -> bool:

@@ -23,7 +23,7 @@ SHARED, LESS = 0.3, 0.25
 
 
 SENT = bounded(
-    r"prompt|instruct|request|(?:^|_)(?:input|query|messages?|system|context|payload|text|body)(?:_|$)"
+    r"prompt|instruct|request|(?:^|_)(?:input|query|messages?|system|context|payload)(?:_|$)"
     r"|提示|指令|请求|输入|消息"
 )
 """Names of what is sent to a model: of other texts no prefix is kept."""

@@ -20,8 +20,8 @@ from ..distributions import texts
 from ..line import plain
 
 MOST_ROWS, MOST_FILES = 60, 200
-NAMING = 40
-"""Characters up to which a cell names what its row is about; a longer one is a text that was counted or scored."""
+NAMING, WORDS = 40, 5
+"""Bytes and words up to which a cell names what its row is about; a longer one is a text that was counted or scored."""
 RESULTS = (".json", ".yaml", ".yml", ".toml", ".txt", ".md")
 
 
@@ -54,7 +54,7 @@ def _of(table: Table) -> Iterator[Said]:
     for i in range(len(table)):
         cells = [str(c.values[i]) for c in words]
         label = " ".join(cells)[:200]
-        about = plain(" ".join(c for c in cells if len(c) <= NAMING)[:200])
+        about = plain(" ".join(c for c in cells if len(c.encode()) <= NAMING and c.count(" ") < WORDS)[:200])
         beside = {c.name: float(c.values[i]) for c in numbers if np.isfinite(c.values[i])}
         line = int(table.lines[i]) or None
         for name, value in beside.items():

@@ -1,0 +1,156 @@
+"""Small runs of which a look must not raise an alarm, each beside one of which it must."""
+
+import json
+
+import pytest
+
+from triage.agent.evidence import look, related
+from triage.knowledge.runbook import load
+
+
+def codes(folder, files):
+    """Code -> the worst severity of what a look and the signs of the runbook find."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    out: dict[str, str] = {}
+    for f in related(look([folder]), load()).findings:
+        out[f.code] = min(out.get(f.code, "S9"), f.severity.name)
+    return out
+
+
+def table(head, *rows):
+    return "\n".join([head, *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "code"),
+    [
+        ("results/returns.csv", table("question,alpha,n", "Will the Agreement be signed this year?,0.02,50",
+                                      "Will they agree on a new label for it soon?,-0.1,50"), "annotator-disagreement"),
+        ("results/回测.csv", table("问题,alpha", "双方会在年底前就新的标注规则达成一致吗？,0.02",
+                                   "标注员工会会在明年之前同意这份协议吗？,0.1"), "annotator-disagreement"),
+        ("eval_results/rag.json", json.dumps({"dataset": "bench", "overlap_tokens": 64, "size_tokens": 512,
+                                              "n_items": 150}), "eval-leakage"),
+        ("eval_results/split.json", json.dumps({"eval": "val", "char_overlap": 40, "total": 800}), "eval-leakage"),
+    ],
+)  # fmt: skip
+def test_a_number_of_another_kind_is_no_statistic_beyond_its_limit(tmp_path, file, text, code):
+    assert code not in codes(tmp_path, {file: text})
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "told"),
+    [
+        ("name,job,mood,wish,score", ["A,farm,calm,rain,0.4", "B,mine,cross,pay,0.7", "C,ward,glad,rest,0.5"], False),
+        ("姓名,职业,性格,得分", ["甲,农民,温和,0.4", "乙,矿工,急躁,0.7", "丙,护士,乐观,0.5"], False),
+        ("name,lr,warmup_steps,batch_size,score", ["a,1e-5,30,8,0.4", "b,2e-5,20,16,0.7", "c,7e-6,40,32,0.5"], True),
+    ],
+)  # fmt: skip
+def test_rows_of_people_are_no_runs(tmp_path, head, rows, told):
+    assert ("runs-differ-in-many" in codes(tmp_path, {"rows.csv": table(head, *rows)})) == told
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("mix_v4", "mix_v5"), True),
+        (("old", "new"), True),
+        (("fed_v2", "large_m4_run"), False),
+        (("qa2", "swarm7"), False),
+    ],
+)
+def test_an_ability_is_lost_between_versions_of_one_thing(tmp_path, names, told):
+    def result(ifeval):
+        scores = {"ifeval": (ifeval, 541), "mmlu": (0.641, 14042), "gsm8k": (0.58, 1319), "bbh": (0.553, 6511)}
+        return json.dumps({"results": {k: {"acc": v, "n": n} for k, (v, n) in scores.items()}})
+
+    found = codes(tmp_path, {f"e/{names[0]}.json": result(0.71), f"e/{names[1]}.json": result(0.52)})
+    assert ("ability-lost" in found) == told
+
+
+@pytest.mark.parametrize(
+    ("label", "told"),
+    [("0.5B", False), ("7B params", False), ("约13亿参数", False), ("tern-7b-r3", True), ("wren_sft", True)],
+)
+def test_models_of_one_size_are_not_the_same_weights(tmp_path, label, told):
+    text = table("model,harness_version,n,acc", f"{label},v2,900,0.76", f"{label},v3,900,0.55")
+    assert ("same-weights-scored-apart" in codes(tmp_path, {"board.csv": text})) == told
+
+
+@pytest.mark.parametrize(("end", "told"), [(-2.1, False), (0.004, True)])
+def test_an_entropy_below_zero_is_that_of_actions_that_are_numbers(tmp_path, end, told):
+    steps = range(60)
+    lines = [
+        {"step": i, "reward": 0.2 + i / 100, "kl": 0.01, "entropy": 2.0 + (end - 2.0) * min(1, i / 40)} for i in steps
+    ]
+    found = codes(tmp_path, {"ppo.jsonl": "".join(json.dumps(one) + "\n" for one in lines)})
+    assert ("entropy-collapse" in found) == told
+
+
+@pytest.mark.parametrize(("start", "told"), [(1800.0, False), (240.0, False), (9.8, True), (2.4, True)])
+def test_a_loss_that_no_tokens_cost_says_nothing_of_rows_known_by_heart(tmp_path, start, told):
+    rows = [{"step": 10 * i, "epoch": i / 3, "loss": max(0.006, start * 0.7**i)} for i in range(60)]
+    found = codes(tmp_path, {"log.jsonl": "".join(json.dumps(one) + "\n" for one in rows)})
+    assert ("train-loss-memorised" in found) == told
+
+
+@pytest.mark.parametrize("level", ["WARNING -", "[WARNING]:"])
+def test_what_a_program_warns_of_itself_is_no_end_of_it(tmp_path, level):
+    done = "2026-03-04 10:0{}:01,20 - make - INFO - [item-{}] done in 3.1s, 2 answers\n"
+    warned = f"2026-03-04 10:05:09,11 - make - {level} JSON parse error: Extra data: line 3 column 1 (char 40)\n"
+    text = "".join(done.format(i % 10, i) + (warned if i % 7 == 3 else "") for i in range(60))
+    assert codes(tmp_path / "a", {"make.log": text}).get("data-parse-error", "S3") == "S3"
+    ends = text.replace(level, level.replace("WARNING", "ERROR"))
+    assert codes(tmp_path / "b", {"make.log": ends})["data-parse-error"] < "S2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A second replay harness now executes the unmodified pinned sampler.\n",
+        "We updated the docs of our test harness and its stubs.\n",
+    ],
+)
+def test_a_harness_of_ones_own_is_no_new_version_of_the_evaluation(tmp_path, text):
+    sign = "sign-event-dependency-harness"
+    assert sign not in codes(tmp_path / "a", {"NOTES.md": f"# Notes\n\n- 2026-02-01: {text}"})
+    assert sign in codes(
+        tmp_path / "b", {"NOTES.md": "# Notes\n\n- 2026-02-01: harness upgraded from 0.4.2 to 0.4.5\n"}
+    )
+
+
+@pytest.mark.parametrize("names", [("train_small.yaml", "train_large.yaml"), ("基线.yaml", "消融.yaml")])
+def test_recipes_side_by_side_are_a_note(tmp_path, names):
+    recipe = "per_device_train_batch_size: 8\nseed: 1\nlearning_rate: {}\n"
+    found = codes(tmp_path, {names[0]: recipe.format("1.0e-5"), names[1]: recipe.format("2.0e-4")})
+    assert found.get("settings-conflict") == "S3"
+    assert "deepspeed-values-differ" not in found
+
+
+@pytest.mark.parametrize("column", ["rubric", "rules_text"])
+def test_texts_that_nobody_sends_share_no_prefix(tmp_path, column):
+    said = "Every answer is held against the list of rules below and gets a point for each that it keeps. " * 4
+    rows = [
+        {"kind": ("a", "b")[i % 2], column: said + str(i) if i % 2 else f"{i * 7919 % 9973} {said}"} for i in range(24)
+    ]
+    found = codes(tmp_path / "a", {"items.jsonl": "".join(json.dumps(r) + "\n" for r in rows)})
+    assert "texts-begin-otherwise" not in found
+    sent = [{"kind": r["kind"], "prompt": r[column]} for r in rows]
+    assert "texts-begin-otherwise" in codes(
+        tmp_path / "b", {"items.jsonl": "".join(json.dumps(r) + "\n" for r in sent)}
+    )
+
+
+@pytest.mark.parametrize("key", ["_attn_implementation", "_learning_rate"])
+def test_underscores_before_a_name_are_meant(tmp_path, key):
+    text = f"per_device_train_batch_size: 4\nlearning_rate: 1.0e-5\n{key}: eager\n"
+    assert "key-misspelt" not in codes(tmp_path, {"sft.yaml": text})
+
+
+def test_equal_columns_do_not_break_the_relations(tmp_path):
+    text = table("set,total,train total,kept", "a,900,900,800", "b,700,700,650", "c,500,500,420")
+    codes(tmp_path, {"counts.csv": text})
+    report = related(look([tmp_path]), load())
+    assert not [c for c in report.checks if "broke" in (c.why or "")]
