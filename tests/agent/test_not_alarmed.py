@@ -154,3 +154,14 @@ def test_equal_columns_do_not_break_the_relations(tmp_path):
     codes(tmp_path, {"counts.csv": text})
     report = related(look([tmp_path]), load())
     assert not [c for c in report.checks if "broke" in (c.why or "")]
+
+
+@pytest.mark.parametrize("names", [("wins", "draws", "losses"), ("won", "ties", "losses")])
+def test_games_that_were_lost_are_no_loss(tmp_path, names):
+    won, drawn, lost = names
+
+    def played(i):
+        return f"round {i}: {won}={14 + i % 4}, {drawn}=1, {lost}={0 if i > 6 else 4}, reward={0.1 + i / 90:.3f}\n"
+
+    found = codes(tmp_path, {"selfplay.log": "".join(map(played, range(60)))})
+    assert not {"loss-hidden-nan", "loss-zero", "train-loss-memorised"} & found.keys()
