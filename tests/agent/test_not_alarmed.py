@@ -165,3 +165,33 @@ def test_games_that_were_lost_are_no_loss(tmp_path, names):
 
     found = codes(tmp_path, {"selfplay.log": "".join(map(played, range(60)))})
     assert not {"loss-hidden-nan", "loss-zero", "train-loss-memorised"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    ("world", "told"),
+    [
+        ('int(os.environ.get("WORLD_SIZE", 1))', False),
+        ('int(os.getenv("PMI_SIZE", "1"))', False),
+        ("2", True),
+    ],
+)
+def test_what_is_written_for_want_of_a_launch_counts_no_devices(tmp_path, world, told):
+    sizes = {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1}
+    program = f"import os\nimport deepspeed\nworld_size = {world}\nlr = 1e-5\ndeepspeed.initialize(config='ds.json')\n"
+    found = codes(tmp_path, {"ds.json": json.dumps(sizes), "train.py": program})
+    assert ("global-batch-mismatch" in found) == told
+
+
+@pytest.mark.parametrize(("file", "grade"), [("train.log", "S2"), ("transfer.ipynb", "S3")])
+def test_another_cell_of_a_notebook_trains_another_model(tmp_path, file, grade):
+    from triage.tools.logs.detectors.trends import loss_jump_on_resume
+
+    assert loss_jump_on_resume.__doc__
+    first = [f"step {i} loss {2.0 * 0.99**i + 0.05:.4f}\n" for i in range(1, 300)]
+    second = [f"step {i} loss {1.9 * 0.99 ** (i - 280) + 0.05:.4f}\n" for i in range(280, 520)]
+    text = "".join([*first, *second])
+    if file.endswith(".ipynb"):
+        cell = {"cell_type": "code", "source": [], "metadata": {}, "execution_count": 1,
+                "outputs": [{"output_type": "stream", "name": "stdout", "text": [*first, *second]}]}  # fmt: skip
+        text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    assert codes(tmp_path, {file: text}).get("loss-jump-on-resume", grade) == grade
