@@ -195,3 +195,38 @@ def test_another_cell_of_a_notebook_trains_another_model(tmp_path, file, grade):
                 "outputs": [{"output_type": "stream", "name": "stdout", "text": [*first, *second]}]}  # fmt: skip
         text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
     assert codes(tmp_path, {file: text}).get("loss-jump-on-resume", grade) == grade
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("\n\nKind regards,\nMina Sorvari\nField Sales, Tallis", False),
+        ("\n\n祝好\n沈青\n客户支持部", False),
+        ("You find the rest of it here: https://tallis.example/offers", False),
+        ("The rest of the offer depends on how many of the", True),
+    ],
+)
+def test_a_letter_that_is_signed_does_not_break_off(tmp_path, end, told):
+    said = "Thank you for your message, which we read with care. The offer stands until the end of the month. "
+    rows = [
+        {"id": i, "question": f"ask {i}", "response": f"{said * 2}{'Indeed. ' * (i % 7)}It is {i * 37}. {end}"}
+        for i in range(30)
+    ]
+    found = codes(tmp_path, {"results/replies.jsonl": "".join(json.dumps(r) + "\n" for r in rows)})
+    assert ("answers-break-off" in found) == told
+
+
+@pytest.mark.parametrize("counted", ["successful_judge_calls", "judge_errors"])
+def test_what_was_counted_on_the_way_is_no_other_way_of_measuring(tmp_path, counted):
+    text = table(f"model,n,{counted},acc", "wren-7b,400,395,0.76", "wren-7b,400,400,0.51")
+    assert "same-weights-scored-apart" not in codes(tmp_path / "a", {"board.csv": text})
+    text = table("model,n,judge,acc", "wren-7b,400,owl-a,0.76", "wren-7b,400,owl-b,0.51")
+    assert "same-weights-scored-apart" in codes(tmp_path / "b", {"board.csv": text})
+
+
+@pytest.mark.parametrize("name", ["solution_leak_rate", "system_prompt_leak_rate"])
+def test_a_tutor_that_tells_the_solution_leaks_no_data(tmp_path, name):
+    text = table(f"eval_arm,n,{name}", "plain,400,0.21", "guarded,400,0.02")
+    assert "eval-leakage" not in codes(tmp_path / "a", {"eval/arms.csv": text})
+    text = table("eval_set,n,contamination_rate", "plain,400,0.21", "guarded,400,0.02")
+    assert "eval-leakage" in codes(tmp_path / "b", {"eval/sets.csv": text})
