@@ -230,3 +230,25 @@ def test_a_tutor_that_tells_the_solution_leaks_no_data(tmp_path, name):
     assert "eval-leakage" not in codes(tmp_path / "a", {"eval/arms.csv": text})
     text = table("eval_set,n,contamination_rate", "plain,400,0.21", "guarded,400,0.02")
     assert "eval-leakage" in codes(tmp_path / "b", {"eval/sets.csv": text})
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (["v2,wren-7b,0.76", "v3,wren-7b,0.55", "v4,wren-7b,0.66", "v5,wren-7b,0.81"], False),
+        (["1.2,wren-7b,0.76", "1.3,wren-7b,0.55", "1.2,owl-3b,0.61", "1.3,owl-3b,0.44"], True),
+    ],
+)
+def test_the_version_by_which_each_row_is_called_is_no_way_of_measuring(tmp_path, rows, told):
+    found = codes(tmp_path, {"history.csv": table("version,model,acc", *rows)})
+    assert ("same-weights-scored-apart" in found) == told
+
+
+@pytest.mark.parametrize(("rate", "told"), [("9.0e-6", False), (None, True)])
+def test_a_default_beside_a_written_rate_is_not_judged(tmp_path, rate, told):
+    program = "class Args:\n    lr: float = 4e4\n    batch_size: int = 4\n    epochs: int = 2\n"
+    ds = {"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 1}}
+    if rate:
+        ds["optimizer"] = {"type": "AdamW", "params": {"lr": float(rate)}}
+    found = codes(tmp_path, {"args.py": program, "ds.json": json.dumps(ds)})
+    assert ("lr-outside-range" in found) == told
