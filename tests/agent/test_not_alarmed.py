@@ -252,3 +252,20 @@ def test_a_default_beside_a_written_rate_is_not_judged(tmp_path, rate, told):
         ds["optimizer"] = {"type": "AdamW", "params": {"lr": float(rate)}}
     found = codes(tmp_path, {"args.py": program, "ds.json": json.dumps(ds)})
     assert ("lr-outside-range" in found) == told
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import math\nper = math.ceil(len(loader) / args.accum)\nmodel = build(per)\nfor i, batch in enumerate(loader):\n"
+        "    loss = model(**batch).loss\n    loss = loss / args.accum\n    loss.backward()\n"
+        "    if (i + 1) % args.accum == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
+        "from torchvision import transforms\nto = transforms.Compose([\n    transforms.ToTensor(),\n"
+        "    lambda x: 2 * x - 1,\n])\nimage = to(read(path)) / 255\n",
+    ],
+)
+def test_programs_that_are_fine_are_read_to_their_end(tmp_path, program):
+    (tmp_path / "train.py").write_text(program)
+    report = look([tmp_path])
+    assert "accumulated-loss-divided-twice" not in {f.code for f in report.findings}
+    assert not [c for c in report.checks if "broke" in (c.why or "")]
