@@ -257,7 +257,8 @@ def test_a_default_beside_a_written_rate_is_not_judged(tmp_path, rate, told):
 @pytest.mark.parametrize(
     "program",
     [
-        "import math\nper = math.ceil(len(loader) / args.accum)\nmodel = build(per)\nfor i, batch in enumerate(loader):\n"
+        "import math\nper = math.ceil(len(loader) / args.accum)\nmodel = build(per)\n"
+        "for i, batch in enumerate(loader):\n"
         "    loss = model(**batch).loss\n    loss = loss / args.accum\n    loss.backward()\n"
         "    if (i + 1) % args.accum == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
         "from torchvision import transforms\nto = transforms.Compose([\n    transforms.ToTensor(),\n"
@@ -269,3 +270,12 @@ def test_programs_that_are_fine_are_read_to_their_end(tmp_path, program):
     report = look([tmp_path])
     assert "accumulated-loss-divided-twice" not in {f.code for f in report.findings}
     assert not [c for c in report.checks if "broke" in (c.why or "")]
+
+
+@pytest.mark.parametrize("rate", ["learning_rate=2e-5", "lr=3e-4"])
+def test_padding_with_the_end_token_in_a_notebook_is_a_note(tmp_path, rate):
+    source = ["tok.pad_token = tok.eos_token\n", "args = TrainingArguments(output_dir='o', num_train_epochs=1,\n",
+              f"    per_device_train_batch_size=4, {rate})\n"]  # fmt: skip
+    cell = {"cell_type": "code", "source": source, "metadata": {}, "execution_count": 1, "outputs": []}
+    text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    assert codes(tmp_path, {"tune.ipynb": text}).get("pad-equals-eos", "S3") == "S3"
