@@ -32,9 +32,9 @@ from .records.record import Part
 from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
 from .similar.leakage import find_leaks, leak_report
+from .similar.versions import origins, parts_of_others
 from .statistics import wilson
 from .trained import NAMED, only_measured
-from .versions import origins, parts_of_others
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, permutations
 from typing import Any
 
-from ..patterns import bounded
-from .records.blocks import blocks
-from .records.record import Part
+from ...patterns import bounded
+from ..records.blocks import blocks
+from ..records.record import Part
 
 NEARLY, SMALLER = 0.9, 0.9
 """Share of a file's records that stand in another, and of that one's size, below which it is a part of it. Ours."""
