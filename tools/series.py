@@ -25,7 +25,7 @@ def may_be_loss(values: np.ndarray) -> bool:
     return bool(len(values)) and values.min() >= 0 and float(np.median(values)) <= MOST_LOSS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
     """One canonical metric of one attempt (one monotone stretch of steps) on one rank, in file order."""
 

@@ -188,7 +188,7 @@ def _types(total: Tally) -> Iterator[Finding]:
     for family, shapes in _by_family(total.shapes):
         main, most = max(shapes.items(), key=lambda item: item[1])
         rest = sum(shapes.values()) - most
-        if rest < MIXED_SHAPES * (most + rest):
+        if main != "other" and rest < MIXED_SHAPES * (most + rest):
             others = ", ".join(f"{s} {n}" for s, n in shapes.items() if s != main)
             yield Finding(
                 "data-schema-mismatch",

@@ -30,6 +30,9 @@ HITS_KEPT = 50
 SHOWN = 8
 WINDOW = 40
 """Characters around a hit in its masked excerpt."""
+FEWEST, FEW = 5, 0.002
+"""Records, and share of them, below which values that no checksum backs are a note: so many of any text look like
+telephone numbers or addresses. Own judgement."""
 NOT_DETECTED = (
     "names outside labelled fields, postal addresses, 15-digit Chinese identity numbers, licence plates, "
     "numbers written as words, images and audio"
@@ -197,7 +200,8 @@ def _findings(total: Scanned, places: list[tuple[str, Evidence]]) -> Iterator[Fi
         if not kinds:
             continue
         counts = ", ".join(f"{name} {total.hits[name]}" for name in kinds)
-        severity = Severity.S1 if any(k.strong for k in kinds.values()) else Severity.S2
+        few = total.hit_records["any"] < max(FEWEST, FEW * total.records)
+        severity = Severity.S1 if any(k.strong for k in kinds.values()) else Severity.S3 if few else Severity.S2
         chosen = [e for name in kinds for n, e in places if n == name][: SHOWN * 2]
         yield Finding(
             code,

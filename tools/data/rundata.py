@@ -32,7 +32,9 @@ from .records.record import Part
 from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
 from .similar.leakage import find_leaks, leak_report
+from .similar.versions import origins, parts_of_others
 from .statistics import wilson
+from .trained import NAMED, only_measured
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""
@@ -67,6 +69,9 @@ DRAWN = bounded(
     r"(?i)(?:rand(?:om)?|shuf(?:fled?)?|head|first|top|take|pick(?:ed)?|drawn?|sub(?:set)?|随机|抽取?|前)[_.-]?(\d{2,6})(k?)(?![a-z\d])"
 )
 """How many were drawn or cut, in a file's name; believed where it counts the file's own records."""
+OF_TRAINING = ("pii-found", "data-schema-mismatch", "exact-duplicates", "near-duplicates", "template-concentration",
+               "language-mix-shift", "overlong-records", "unspaced-records")  # fmt: skip
+"""What is trouble in what is trained on, and a fact of what a model is only asked."""
 REPEATS = ("exact-duplicates", "near-duplicates")
 MOSTLY = 0.2
 """Share of records that are copies, at the lower end of its interval, from which on they are trouble whatever else is
@@ -115,7 +120,8 @@ def check_run_data(run: Run) -> Report:
     samples, failed = _sample([*run.of("data"), *run.of("generations")])
     if not samples:
         return Report("data", (), failed or (Check("data", "not-applicable", "no data files in the run"),))
-    plans = _stages(samples, run)
+    measured = only_measured(run) or all(s.shape == "other" for s in samples)  # events and tables are no examples
+    plans = _stages(samples, run, measured)
     findings: list[Finding] = []
     checks: list[Check] = list(failed)
     summary = {}
@@ -128,7 +134,7 @@ def check_run_data(run: Run) -> Report:
             )
             continue
         report = _try(name, stage)
-        findings += report.findings
+        findings += (_as_note(f) if measured and f.code in OF_TRAINING else f for f in report.findings)
         note = _note(seen)
         checks += [replace(c, why="; ".join(w for w in (c.why, note) if w)) for c in report.checks]
         summary[name] = dict(report.summary)
@@ -138,7 +144,11 @@ def check_run_data(run: Run) -> Report:
 Stage = tuple[str, Sequence[Sampled], Callable[[], Report]]
 
 
-def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
+def _as_note(finding: Finding) -> Finding:
+    return replace(finding, severity=Severity.S3)
+
+
+def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]:
     """(name, samples, tool) of everything that applies, cheapest and most telling first."""
     engine = Local(1)
     data = [s for s in samples if s.artifact.kind == "data" and s.shape not in ("tokens", "codes")]
@@ -158,11 +168,15 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
         out.append(("check", train, lambda: check(_parts(train), engine=engine)))
     if len({s.artifact.name for s in train}) > 1:
         out.append(("check", train, lambda: check_order(_parts(train), engine)))
-    if train and held:
+    if train and held and not measured:
+        before = origins(_named(train), _named(held), NAMED.search)
+        read = [s for s in train if s.artifact.name not in before]
         out.append(
-            ("dedup", (*train, *held), lambda: leak_report(find_leaks(_parts(train), _parts(held), engine=engine)))
+            ("dedup", (*read, *held), lambda: leak_report(find_leaks(_parts(read), _parts(held), engine=engine)))
         )
-    if whole := [s for s in train if not s.answered and not _is_excerpt(s)]:
+    whole = [s for s in train if not s.answered and not _is_excerpt(s)]
+    inside = parts_of_others(_named(whole))
+    if whole := [s for s in whole if s.artifact.name not in inside]:
         out.append(("dedup", whole, lambda: _weighed(dedup(_parts(whole), engine=engine)[0], whole)))
     if pairs:
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
@@ -171,6 +185,10 @@ def _stages(samples: Sequence[Sampled], run: Run) -> list[Stage]:
     if data:
         out.append(("pii", data, lambda: pii(_parts(data), engine=engine)))
     return out
+
+
+def _named(samples: Sequence[Sampled]) -> list[tuple[str, Sequence[Part]]]:
+    return [(s.artifact.name, s.parts) for s in samples]
 
 
 def _is_excerpt(sample: Sampled) -> bool:

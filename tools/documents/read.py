@@ -23,6 +23,8 @@ BYTES = 20 << 20
 """Text that is read of one document: more than anybody writes by hand."""
 LINES, SENTENCES = 200_000, 20_000
 """Lines that are read, and sentences that are understood: some seconds of work."""
+QUIET = 1_000
+"""Sentences of which not one tells of a run on average, from which on a text is a corpus."""
 EVENTS, CLAIMS = 2000, 500
 """What is kept of one document: more would tell nobody anything."""
 
@@ -84,6 +86,9 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
     for i, said in enumerate(sentences(rest, name)):
         if i >= SENTENCES:
             cut = cut or f"over the limit of {SENTENCES} sentences"
+            break
+        if i >= QUIET and len(events) + len(meant) < i / QUIET:
+            cut = cut or f"{QUIET} sentences tell nothing of a run"
             break
         new = list(changes.events(said, name)) + list(changes.lost(said, name))
         events += new

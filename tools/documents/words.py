@@ -143,7 +143,7 @@ PACKAGES = (
     r"|flash[-_ ]attn|flash[-_ ]attention|xformers|triton"
     r"|bitsandbytes|transformer[-_ ]engine|apex|numpy|safetensors|unsloth|cuda|cudnn|nccl"
     r"|rccl|rocm|python|driver|flashinfer"
-    r"|liger[-_ ]kernel|(?:lm[-_ ])?eval[-_ ]harness|harness|lighteval|opencompass"
+    r"|liger[-_ ]kernel|(?:lm[-_ ])?eval[-_ ]harness|harness(?=[^.]{0,24}\d)|lighteval|opencompass"
     r"|firmware|驱动|固件|框架|tensorrt(?:-llm)?|jax|flax"
     r"|pyarrow|pandas|wandb|ms-swift|modelscope|mlflow"
 )

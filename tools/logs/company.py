@@ -136,6 +136,9 @@ SHORT = tuple(
 
 TIMES = frozenset().union(*(short.names for short in SHORT if short.metric in ("step_time", "data_time")))
 """Short names of times, whose numbers are seconds whatever their unit was."""
+_GAMES = bounded(r"(?:^|[_/.])(?:wins?|won|draws?|ties)$|^(?:胜|平)(?:局|场)?数?$")
+_LOST = bounded(r"(?:^|[_/.])losses$|^负(?:局|场)?数?$")
+"""Counts of games: beside those that were won, those that were lost are no error of a model."""
 LOSSES = frozenset().union(*(short.names for short in SHORT if short.metric == "loss"))
 
 
@@ -158,10 +161,13 @@ def _of_file(series: Sequence[Series]) -> Iterator[Series]:
             metrics.add(short.metric)
     if "loss" in metrics and "eval_loss" not in metrics and (key := _held_out(series, means)):
         means[key] = "eval_loss"
+    games = any(_GAMES.search(_plain(s.key)) for s in series)
     sides = {} if (metrics - {"value_loss"}) & _OF_RL else _sides({s.key for s in series})
     for one in series:
         meant = sides.get(one.key) or means.get(one.key, one.metric)
         free = one.metric in (one.key, instead.get(meant)) or one.key in sides
+        if games and _LOST.search(_plain(one.key)):
+            meant, free = one.key, True
         yield replace(one, metric=meant) if free else one
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NewType
 
 from .table import redact
@@ -43,6 +44,15 @@ def _plain(c: str) -> bool:
 
 def visible(text: str) -> Shown:
     """Text of a run, of one line or many, as it may be printed, kept and sent."""
+    return _name(text) if len(text) <= NAME else Shown(redact(plain(text)))
+
+
+NAME = 120
+"""Characters of what may be a file's name, which is said again at each of its places."""
+
+
+@lru_cache(maxsize=4096)
+def _name(text: str) -> Shown:
     return Shown(redact(plain(text)))
 
 

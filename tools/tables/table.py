@@ -20,7 +20,7 @@ ALONG = ("step", "epoch", "checkpoint")
 NO_ROWS = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """One column."""
 
@@ -39,7 +39,7 @@ class Column:
     """(m,) int64 rows of a number where the file itself says NaN; where only this column has NaN, nothing stood."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The rows of one file, or of one part of it."""
 

@@ -294,7 +294,7 @@ def test_deepspeed_file_that_contradicts_the_trainer_it_serves(tmp_path):
     ds.write_text(
         '{"train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": "auto", "zero_optimization": {}}'
     )
-    found = [f for f in lint(discover(tmp_path)).findings if f.code == "settings-conflict"]
+    found = [f for f in lint(discover(tmp_path)).findings if f.code == "deepspeed-values-differ"]
     assert [(f.data["variable"], f.evidence[0].file, f.evidence[0].line) for f in found] == [
         ("micro_batch_size", "train.yaml", 1)
     ]

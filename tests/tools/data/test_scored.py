@@ -88,6 +88,10 @@ def test_a_scorer_that_reads_another_field(tmp_path, read, files):
         ('row.get("response") or row.get("generated_text")',
          {"day1/rows.jsonl": answers("response"), "day2/rows.jsonl": answers("generated_text")}),
         ('row["pred"]', {"rows.jsonl": answers("pred"), "m.json": '{"n_scored": 0, "accuracy": null}'}),
+        ('row["gold"] in row["pred"]',  # the questions beside the predictions, which have what is read
+         {"bench.csv": "id,kind,answer\n1,a,x\n2,b,y\n3,a,z\n", "preds.csv": "id,kind,gold,pred\n1,a,x,x\n2,b,y,q\n3,a,z,z\n"}),
+        ('row["标准"] == row["预测"]',
+         {"题目.csv": "编号,类别,回答\n1,a,x\n2,b,y\n3,a,z\n", "结果.csv": "编号,标准,预测\n1,x,x\n2,y,q\n3,z,z\n"}),
         ('row["pred"]', {"rows.jsonl": answers("completion")}),  # nothing says that these rows were scored by it
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ from triage.tools.documents.read import (
     CLAIMS,
     EVENTS,
     LINES,
-    SENTENCES,
+    QUIET,
     Document,
     is_document,
     package_changes,
@@ -189,7 +189,7 @@ def test_any_encoding_is_read(tmp_path, data):
     [
         ("- step 1: lr 1 -> 2\n" * (EVENTS + 10), f"{EVENTS} events"),
         ("- learning rate 1e-4\n" * (CLAIMS + 10), f"{CLAIMS} claims"),
-        ("all is well\n" * (SENTENCES + 10), f"{SENTENCES} sentences"),
+        ("all is well\n" * (QUIET + 10), f"{QUIET} sentences"),
         ("\n" * (LINES + 10), f"{LINES} lines"),
         ("x" * (21 << 20), "characters"),
         ("- " * 500_000 + "step 3: lr 1 -> 2", "characters"),

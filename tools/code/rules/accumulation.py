@@ -279,6 +279,8 @@ def accumulated_gradients_lost(view: View) -> Iterator[Fault]:
             micro = found.test is None and any(loop in b.loops for b in training.of("backward") for loop in zero.loops)
             if each and zero.guards and not all(g in steps[0].guards for g in zero.guards):
                 continue
+            if any(test is found.test for test, _ in zero.guards):
+                continue  # cleared where the optimizer steps, which asks for something more (a scaler)
             if each or micro:
                 yield Fault(zero.node, "gradients are cleared for each micro-batch: a step uses the last one alone",
                             "每个 micro-batch 都清零梯度：每步只用到最后一个", beside=(steps[0].node,))  # fmt: skip

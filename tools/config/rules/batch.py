@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...patterns import bounded
 from ...settings import Settings
 from .rule import Fault, rule
 from .training import whole
 
 STRICT = ("megatron", "deepspeed", "gpt-neox")
 """Trainers that refuse to start when the sizes do not fit."""
+
+
+ASKED = bounded(r"environ|getenv|\$\{?\w{1,60}:-")
+"""A value that the environment may give."""
 
 
 @rule("global-batch-mismatch", "S1", needs=("global_batch_size", "micro_batch_size"))
@@ -30,7 +35,9 @@ def global_batch_mismatch(settings: Settings) -> Iterator[Fault]:
     steps = whole(settings, "grad_accumulation")
     if not total or not micro or not steps:
         return
-    replicas = settings.value("data_parallel")
+    world = settings.get("world_size")
+    asked = world is not None and ASKED.search(world.raw)  # of the launch; what is written is for a run without one
+    replicas = None if asked else settings.value("data_parallel")
     if replicas and micro * steps * replicas != total:
         made = micro * steps * replicas
         yield Fault(

@@ -4,37 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...settings import Settings
+from ...settings import Setting, Settings
 from .rule import Fault, rule
 
 
-@rule("settings-conflict", "S2")
+@rule("settings-conflict", "S3")
 def settings_conflict(settings: Settings) -> Iterator[Fault]:
     """Two files set one variable differently and nothing tells which one the run used.
 
-    Why: whoever reads the run, person or tool, may judge values that were never in force; and the HF Trainer
-        stops at values of its DeepSpeed file that differ from its own.
+    Why: whoever reads the run, person or tool, may judge values that were never in force. Recipes for several trainings
+        lie side by side in most repositories, so that by itself it is a note.
     Bad: `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 1.0e-5` in `train.yaml` and
-        `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 2.0e-5` in `train_new.yaml` beside one log;
-        `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
-        `{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}` in `ds.json`.
-    Good: `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
-        `{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}` in `ds.json`; one config per run
-        directory, or a launch script that names it.
+        `per_device_train_batch_size: 8`, `seed: 1`, `learning_rate: 2.0e-5` in `train_new.yaml` beside one log.
+    Good: one config per run directory, or a launch script that names it: `per_device_train_batch_size: 8`, `seed: 1`,
+        `learning_rate: 1.0e-5` in `train.yaml`.
     Known gaps: files of different frameworks are not compared.
     Source: runbook entry `bug-report-checklist`.
     """
-    for ours, theirs in settings.conflicts[:5]:
-        refused = "deepspeed" in (theirs.framework, ours.framework) and theirs.framework != ours.framework
-        result = 'the trainer refuses to start; write "auto" there' if refused else "nothing tells which was used"
-        result_zh = '训练器会拒绝启动；在该处写 "auto"' if refused else "无法判断用了哪个"
-        yield Fault(
-            ours.variable,
-            f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
-            f"{theirs.file}:{theirs.line}; {result}",
-            f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
-            f"{theirs.raw}，{result_zh}",
+    for ours, theirs in [pair for pair in settings.conflicts if not _refused(*pair)][:5]:
+        yield _apart(ours, theirs, "nothing tells which was used", "无法判断用了哪个")
+
+
+@rule("deepspeed-values-differ", "S2")
+def deepspeed_values_differ(settings: Settings) -> Iterator[Fault]:
+    """The DeepSpeed file that a trainer is given sets a value differently from the trainer itself.
+
+    Why: the HF Trainer stops at values of its DeepSpeed file that differ from its own.
+    Bad: `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
+        `{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}` in `ds.json`.
+    Good: `per_device_train_batch_size: 8` and `deepspeed: ds.json` in `train.yaml` with
+        `{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}` in `ds.json`.
+    Known gaps: none.
+    Source: Transformers documentation, "DeepSpeed": values are checked against the trainer's.
+    """
+    for ours, theirs in [pair for pair in settings.conflicts if _refused(*pair)][:5]:
+        yield _apart(
+            ours, theirs, 'the trainer refuses to start; write "auto" there', '训练器会拒绝启动；在该处写 "auto"'
         )
+
+
+def _refused(ours: Setting, theirs: Setting) -> bool:
+    """Whether one of them stands in the DeepSpeed file of the other's trainer."""
+    return "deepspeed" in (theirs.framework, ours.framework) and theirs.framework != ours.framework
+
+
+def _apart(ours: Setting, theirs: Setting, result: str, result_zh: str) -> Fault:
+    return Fault(
+        ours.variable,
+        f"{ours.variable} is {ours.raw} in {ours.file}:{ours.line} and {theirs.raw} in "
+        f"{theirs.file}:{theirs.line}; {result}",
+        f"{ours.variable} 在 {ours.file}:{ours.line} 为 {ours.raw}，在 {theirs.file}:{theirs.line} 为 "
+        f"{theirs.raw}，{result_zh}",
+    )
 
 
 @rule("continuation-broken", "S2")

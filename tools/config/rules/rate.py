@@ -25,6 +25,19 @@ RATES: dict[tuple[str, bool], tuple[float, float, float]] = {
 upper bounds leave room for published recipes of tiny models (1e-3 for 135M to 360M parameters)."""
 
 
+def _only_a_default(settings: Settings) -> bool:
+    """Whether the rate is what a program falls back to, and a file that it may be given says another."""
+    chosen = settings.get("learning_rate")
+    return (
+        chosen is not None
+        and chosen.style == "default"
+        and any(
+            s.variable == "learning_rate" and s.style != "default" and s.value != chosen.value
+            for s in settings.shadowed
+        )
+    )
+
+
 @rule("lr-outside-range", "S1", needs=("learning_rate",))
 def lr_outside_range(settings: Settings) -> Iterator[Fault]:
     """The learning rate is far from what this kind of training uses.
@@ -40,6 +53,8 @@ def lr_outside_range(settings: Settings) -> Iterator[Fault]:
     Source: runbook entry `loss-nan-high-lr`.
     """
     rate = settings.value("learning_rate")
+    if _only_a_default(settings):
+        return
     if rate <= 0:
         yield Fault(
             "learning_rate",

@@ -60,6 +60,8 @@ def _faults(settings: Settings, frameworks: tuple[str, ...]) -> Iterator[Fault]:
         pair = misspelt(setting.framework, setting.key, others)
         if pair is None or (setting.file, pair[0]) in told or _said_elsewhere(settings, setting, pair[1]):
             continue
+        if pair[0].lstrip("_") == pair[1]:
+            continue  # underscores before a name are meant: what a library keeps for itself
         told.add((setting.file, pair[0]))
         yield _fault(setting, *pair)
 

@@ -41,7 +41,7 @@ def pad_equals_eos(settings: Settings) -> Iterator[Fault]:
     if pad.value != eos.value:
         return
     trained = pad.framework not in ("model", "tokenizer", "generation") or bool(settings.value("learning_rate"))
-    mild = not trained or settings.value("packing") is True or pad.file.endswith(".py")
+    mild = not trained or settings.value("packing") is True or pad.file.endswith((".py", ".ipynb"))
     yield Fault(
         "pad_token_id",
         f"pad and eos are the same token ({pad.value}); if labels are masked by pad id the end token is never learned",

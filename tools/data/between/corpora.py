@@ -39,8 +39,8 @@ HELD = bounded(
     r"(?i)(?:^|[/_.-])(?:test|valid|validation|val|dev|heldout|held_out|eval|benchmark)(?:[_.-]\w{1,20}){0,3}\.\w{1,6}$"
 )
 PATH = bounded(r"^\s*(?:[-*]\s)?(/?[\w.-]{1,80}(?:/[\w.-]{1,80}){0,12}\.\w{2,6})\s*$")
-ASKS = bounded(r"(?i)(?:request|demand|ask|require|urge|want)\w{0,5}.{0,60}\b(?:remov|delet|tak(?:e|ing) down|erasure|purg|withdraw)|takedown|"
-               r"(?:request|demand|ask|require|urge|want)\w{0,5}.{0,40}\b(?:tak(?:e|ing|en)|strip\w{0,4}|pull\w{0,3})\b.{0,60}\b(?:out of|from|off)\b|"
+ASKS = bounded(r"(?i)\b(?:request|demand|ask|require|urge|want)\w{0,5}.{0,60}\b(?:remov|delet|tak(?:e|ing) down|erasure|purg|withdraw)|takedown|"
+               r"\b(?:request|demand|ask|require|urge|want)\w{0,5}.{0,40}\b(?:tak(?:e|ing|en)|strip\w{0,4}|pull\w{0,3})\b.{0,60}\b(?:out of|from|off)\b|"
                r"\b(?:remove|delete) (?:our|all|my|the|this)\b.{0,80}(?:corpus|training|dataset|data set)"
                r"|(?:要求|请|请求).{0,20}(?:下架|删除|移除)|(?:投诉|法务|权利人|律师函).{0,60}(?:下架|删除|移除)")  # fmt: skip
 THING = bounded(

@@ -179,6 +179,8 @@ def read_otherwise(run: Run, tables: Sequence[Rows], void: bool) -> Iterator[Fin
             before = next((t for t in tables if t is not table and wants[0] in t.rows[0]), None)
             if not void and before is None:
                 continue
+            if before is not None and not (read.keys() & before.rows[0].keys()) - set(wants) <= set(has):
+                continue  # the rows of another kind, of which the scorer reads something else besides
             line = text.count("\n", 0, read[wants[0]]) + 1
             yield _otherwise(artifact.name, line, text.splitlines()[line - 1], wants[0], table, other[0], before)
             return

@@ -177,6 +177,11 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
         yield finding("accuracy-decline", S2, [(points, at), (points, -1)], en, zh, baseline=high, last=last)
 
 
+MOST_NATS = 30.0
+"""Guessing among 250,000 tokens costs 12.5, and weights that are badly begun some more; a loss far above is a squared
+error or a sum, of which next to nothing says that something was learned, and not that rows are known by heart."""
+
+
 @detector("train-loss-memorised", "the training loss is next to nothing after several passes", ["loss"], 5)
 def train_loss_memorised(track: Track) -> Iterator[Finding]:
     """The loss ends below 0.05 nats (0.5 of a language model that began untrained), a twentieth of where it began,
@@ -190,6 +195,8 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
         return
     (first, last), start = head_tail(loss.values, 0.1), float(np.median(loss.values[: max(3, len(loss) // BEGUN)]))
     beside = (float(s.steps[-1]) for s in track.series if s.step_is == "epoch" and len(s))
+    if start > MOST_NATS:
+        return
     untrained, epochs = start > FROM_SCRATCH, max(beside, default=0.0) if epoch is None else float(max(epoch.values))
     first = start if untrained else float(loss.values[0]) if len(loss) < 8 else first
     least = NO_TEXT if untrained else MEMORISED

@@ -102,8 +102,8 @@ def entropy_collapse(points: Series, track: Track) -> Iterator[Finding]:
     by more than one nat is an explosion. Numbers: own judgement.
     """
     ends = first, last = start_end(points.values)
-    if first <= 0 or not track.is_rl:
-        return
+    if first <= 0 or not track.is_rl or (points.values < 0).any():
+        return  # below zero it is that of a density, over actions that are numbers and not tokens
     if first >= 0.02 and last <= 0.25 * first and last < 0.1:
         severe = last <= 0.2 * first and last < 0.03 and (first >= 0.1 or _reward_falls(track))
         i = _changed(points, 0.6 * first, 1.6 * first)

@@ -297,7 +297,8 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
                 "（优化器、调度器、数据顺序）。"
             )
             shown = [(new, 0), (old, -1)]
-            yield finding("loss-jump-on-resume", S2, shown, en, zh, baseline=level, value=level_new)
+            grade = S3 if new.file.endswith(".ipynb") else S2  # another cell of a notebook trains another model
+            yield finding("loss-jump-on-resume", grade, shown, en, zh, baseline=level, value=level_new)
 
 
 @detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"], 10)

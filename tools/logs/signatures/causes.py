@@ -77,6 +77,9 @@ SHUTS = (
 TIMEOUT_ECHO = "timeout-after-error"
 STOPPED, WAITED = ("job-cancelled", "interrupted"), ("nccl-timeout",)
 """How a run is stopped from outside, and what takes minutes of waiting to be said."""
+LET_GO = (*STOPPED, "dependency-conflict")
+"""Of what steps come after it is a note: who stopped a run has let it go on, and what an installer complained of has
+done its work."""
 TAKEN_BACK = "failure-taken-back"
 CODES = declare(
     "causes",
@@ -264,7 +267,7 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     if life.resumes(hit.line) and severity < Severity.S2:
         again = any(start > hit.line for start in life.starts)
         why = "the program is started again later" if again else "steps are logged later"
-        left = Severity.S3 if hit.signature.code in STOPPED else Severity.S2  # who stopped it has let it go on
+        left = Severity.S3 if hit.signature.code in LET_GO else Severity.S2
         return _Event(file, hit, hits, left, f"{why} in the same file")
     return _Event(file, hit, hits, severity)
 

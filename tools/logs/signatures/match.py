@@ -68,6 +68,8 @@ ABSOLVED = bounded(
 """A line that says itself that the program goes on without what failed."""
 WARNS = bounded(r"\b(?:User|Future|Deprecation|Runtime|Resource|Import)Warning: ")
 """A warning of Python: the program goes on."""
+LEVEL = bounded(r"^[^A-Za-z]{0,40}(?:[\w.]{1,60}[\s:|\]-]{1,6}){0,3}\[?WARNING\]?\s{0,8}[:|\]-]")
+"""A record that the program's own logging gives the level of a warning: it caught what failed, and goes on."""
 BAR = bounded(r"\d\s?(?:\w{1,12}/s|s/\w{1,12})(?:,[^\]]{0,300})?\]|\?\s?it/s\]")
 """The end of a progress bar, which writes no line end: what is said next stands behind it."""
 
@@ -194,7 +196,7 @@ def _proved(row: int, line: str, number: int, commented: bool, opens: str) -> Hi
     before = opens + text[: match.start() + 1]
     if TALK.search(before) or (signature.must_not and bounded(signature.must_not).search(text)):
         return None
-    return Hit(row, number, rank, text, "", bool(ABSOLVED.search(text)), bool(WARNS.search(text)))
+    return Hit(row, number, rank, text, "", bool(ABSOLVED.search(text)), bool(WARNS.search(text) or LEVEL.match(line)))
 
 
 def _is_commented(data: bytes) -> bool:

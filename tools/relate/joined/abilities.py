@@ -12,6 +12,7 @@ from math import sqrt
 
 import numpy as np
 
+from ...config.naming import meant
 from ...findings import Evidence, Finding, Severity
 from ...logs.chance import chance_of
 from ...patterns import bounded
@@ -117,6 +118,8 @@ def _version(table: Table, tables: Sequence[Table]) -> Version | None:
         values = column.values
         if values.dtype.kind != "f" or column is size or means(NOT_SCORES, column.name):
             continue
+        if meant(column.name, str(values[0])) is not None:
+            continue  # a setting that stands in the results stays whatever the abilities do
         for i in np.flatnonzero(np.isfinite(values)).tolist():
             n = float(size.values[i]) if size is not None and np.isfinite(size.values[i]) else UNKNOWN_SIZE
             if 0 <= values[i] <= 100:
@@ -135,7 +138,7 @@ def _z(a: tuple[float, float, int], b: tuple[float, float, int]) -> float:
 
 def _fell(before: Version, after: Version, others: Sequence[Version]) -> list[Finding] | None:
     """The abilities that fell while at least two stayed, and what a version that has them again says."""
-    if not _earlier(before.name, after.name):
+    if not _earlier(before.name, after.name) or not _of_one_name(before.name, after.name):
         return None
     both = [k for k in before.scores if k in after.scores]
     scale = 100.0 if any(before.scores[k][0] > 1 for k in both) else 1.0
@@ -196,6 +199,13 @@ def _earlier(a: str, b: str) -> bool:
     if x and y:
         return x < y
     return bool(means(EARLIER, a) and means(LATER, b))
+
+
+def _of_one_name(a: str, b: str) -> bool:
+    """Whether two names are those of versions of one thing: alike apart from their numbers, or one with more behind
+    it, or called old and new. `test_fed_v2` and `m4_test` are two things, whichever number is higher."""
+    x, y = (re.sub(r"[\d\W_]+", "", name.lower()) for name in (a, b))
+    return x.startswith(y) or y.startswith(x) or bool(means(EARLIER, a) and means(LATER, b))
 
 
 def _said(keys: Sequence[str], a: Version, b: Version) -> str:

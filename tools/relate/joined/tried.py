@@ -14,6 +14,7 @@ from math import sqrt
 
 import numpy as np
 
+from ...config.naming import meant
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...settings import VARIABLES, Settings
@@ -44,6 +45,8 @@ MOST_RUNS = 10
 """Runs of a table from which on it is a search, and not somebody's attempts."""
 MANY = 3
 """Settings that differ between two runs from which on a score names none of them."""
+KNOWN = 2
+"""Of them at least so many have the name of a setting: rows of people or questions differ in all they say."""
 SAME = 2.0
 """Standard errors below which two scores are one."""
 NAMES = {"dpo_beta": bounded(r"^(?:dpo_)?(?:beta|β)$"),
@@ -188,7 +191,7 @@ def _confounded(table: Table) -> Iterator[Finding]:
         return
     varied = [c for c in table.columns if c not in (score, name) and not means(RESULT, c.name)
               and plain(c.name) != "seed" and len(set(texts(c).tolist())) > 1]  # fmt: skip
-    if len(varied) < MANY:
+    if len(varied) < MANY or sum(map(_is_set, varied)) < KNOWN:
         return
     cells = [texts(c) for c in varied]
     counts = {(i, j): sum(c[i] != c[j] for c in cells) for i, j in combinations(range(len(table)), 2)}
@@ -212,6 +215,13 @@ def _confounded(table: Table) -> Iterator[Finding]:
         _cells(table, score, (best, first)),
         {"best": str(said[best]), "settings": names, "least": min(counts.values()), "runs": len(table)},
     )  # fmt: skip
+
+
+def _is_set(column: Column) -> bool:
+    """Whether its name is that of a setting, and not of what somebody is, says or has."""
+    return any(p.search(plain(column.name)) for p in NAMES.values()) or (
+        meant(column.name, str(texts(column)[0])) is not None
+    )
 
 
 def _score(table: Table) -> Column | None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity, clean
+from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import plain
@@ -19,6 +20,13 @@ LONG, LEAST, GROUPS, ROWS = 200, 4, 6, 5000
 """Letters of a text; rows of a group, groups of a column, and rows of a table that are looked at."""
 SHARED, LESS = 0.3, 0.25
 """Share of a text that a group has in common at least, and of that what the other group has at most. Own judgement."""
+
+
+SENT = bounded(
+    r"prompt|instruct|request|(?:^|_)(?:input|query|messages?|system|context|payload)(?:_|$)"
+    r"|提示|指令|请求|输入|消息"
+)
+"""Names of what is sent to a model: of other texts no prefix is kept."""
 
 
 def beginning_otherwise(table: Table) -> Iterator[Finding]:
@@ -31,6 +39,8 @@ def beginning_otherwise(table: Table) -> Iterator[Finding]:
         for by in (c for c in columns if c not in long):
             said = texts(by).astype(str)
             groups = sorted(set(said.tolist()))
+            if "" in groups or not SENT.search(plain(text.name)):
+                continue
             if 2 <= len(groups) <= GROUPS and all((said == g).sum() >= LEAST for g in groups):
                 alike = {g: _alike(texts(text)[said == g].tolist()) for g in groups}
                 most, least = max(alike, key=lambda g: alike[g]), min(alike, key=lambda g: alike[g])

@@ -69,7 +69,8 @@ LIMITS = (
                 r"|exact_match_in|泄漏|泄露|重合|重叠|碰撞"),
         "items that stand in the training data (limit 0.1%)", "出现在训练数据中的评测条目（上限 0.1%）",
         high=0.001, of_whole=True, about=bounded(r"eval|test|valid|dev|held|bench|评测|验证|测试|题"),
-        unless=bounded(r"mem|gpu|comm|compute|window|chunk|context|stride|gram|threshold|kernel|time|_ms|removed|显存|内存"),
+        unless=bounded(r"solution|hint|reveal|spoiler|secret|system_prompt|privacy|泄密|mem|gpu|comm|compute|window|chunk|context|stride|gram|threshold|kernel|time|_ms|removed|显存|内存"
+                       r"|overlap_?(?:tokens?|chars?|words?|sentences?|size|len)|(?:tokens?|chars?|words?|split)_?overlap"),
     ),
     Limit(
         "pii-found", Severity.S1,

@@ -20,6 +20,8 @@ from ..distributions import texts
 from ..line import plain
 
 MOST_ROWS, MOST_FILES = 60, 200
+NAMING, WORDS = 40, 5
+"""Bytes and words up to which a cell names what its row is about; a longer one is a text that was counted or scored."""
 RESULTS = (".json", ".yaml", ".yml", ".toml", ".txt", ".md")
 
 
@@ -50,12 +52,14 @@ def _of(table: Table) -> Iterator[Said]:
     named = next((c for c in words if c.of == "metric"), None)
     stem = plain(str(PurePosixPath(table.file).with_suffix("")))
     for i in range(len(table)):
-        label = " ".join(str(c.values[i]) for c in words)[:200]
+        cells = [str(c.values[i]) for c in words]
+        label = " ".join(cells)[:200]
+        about = plain(" ".join(c for c in cells if len(c.encode()) <= NAMING and c.count(" ") < WORDS)[:200])
         beside = {c.name: float(c.values[i]) for c in numbers if np.isfinite(c.values[i])}
         line = int(table.lines[i]) or None
         for name, value in beside.items():
             said = texts(named)[i] if named is not None and plain(name) in VALUES else name
-            yield Said(said, value, beside, f"{stem} {plain(table.part)} {plain(label)}", label,
+            yield Said(said, value, beside, f"{stem} {plain(table.part)} {about}", label,
                        Evidence(table.file, line, metric=said, value=value, text=label))  # fmt: skip
 
 

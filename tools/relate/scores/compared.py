@@ -16,6 +16,7 @@ from math import erf, hypot, sqrt
 import numpy as np
 
 from ...findings import Finding, Severity
+from ...patterns import bounded
 from ...tables.table import Table
 from ...tables.values import TASKS
 from ..summed.words import TEMPLATE
@@ -25,6 +26,8 @@ from .read import Scored, scored_rows
 CLEAR = 3.0
 """Standard errors by which two scores differ, and `AGAIN` those by which one model differs from itself."""
 AGAIN = 2.0
+SIZE = bounded(r"(?i)[~约]?\s?\d{1,4}(?:\.\d{1,3})?\s?(?:[bmk]|亿|万)(?:illion)?(?:[-\s]?(?:param\w{0,6}|参数))?")
+"""A size, which is no name of weights."""
 SAME_SIZE = 1.2
 """Times as many items up to which two results are of one set, a few of which may have been lost."""
 UNKNOWN = 5.0
@@ -84,6 +87,8 @@ def _rescored(rows: list[Scored]) -> list[Finding]:
     best: tuple[float, Scored, Scored] | None = None
     for a, b in _alike(rows):
         same = (a.weights and a.weights == b.weights) or (not a.weights and a.model and a.model == b.model)
+        if SIZE.fullmatch(a.weights or a.model):
+            continue  # many models are of one size
         apart = differing(a, b)
         if (
             same

@@ -19,6 +19,9 @@ from ...tables.table import Column, Table
 from ..line import metric_of, plain
 from ..summed.words import named_score
 
+VERSIONS = bounded(r"versions?")
+COUNTED = bounded(r"(?:^|_)(?:calls?|count|errors?|failures?|successful|succeeded|failed|retries)(?:_|$)|次数")
+"""What was counted on the way is no way of measuring."""
 SETUP = bounded(
     r"(?:^|_)(?:num_?|n_?)?(?:few_?shots?|shots?)(?:_|$)|template|(?:^|_)(?:judge|grader|evaluator)|评审|评委|裁判|模板|harness|normali[sz]"
     r"|(?:^|_)prompt_(?:style|version|format|type)"
@@ -96,7 +99,7 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
     if way is not None and len(table) > MOST_ROW and not isinstance(said["item"], Column):
         return  # measured all along the training: a series, not a row of checkpoints
     told_of: dict[str, Where] = {**around, **beside}
-    named = [(name, where) for name, where in told_of.items() if SETUP.search(name)]
+    named = [(name, where) for name, where in told_of.items() if SETUP.search(name) and not _no_setup(name, where)]
     keys: Where = next((c for c in table.columns if c.name == KEY), "")
     for column in scores:
         path = _on_the_path(column)
@@ -107,6 +110,14 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
             told = {name: _cell(where, i) for name, where in said.items()}
             told["task"] = told["task"] or _cell(keys, i) or path
             yield _row(table, i, column, scale, told, setup, _step(way, i))
+
+
+def _no_setup(name: str, where: Column | str) -> bool:
+    """Whether a column counts something, or is the version by which each row is called: that of what was scored."""
+    values = [] if isinstance(where, str) else [str(v) for v in where.values]
+    return bool(COUNTED.search(name)) or (
+        VERSIONS.fullmatch(name) is not None and len(values) > 2 and len(set(values)) == len(values)
+    )
 
 
 Where = Column | str

@@ -37,6 +37,12 @@ NEXT = bounded(
     r"|<\|(?:im_start|start_header_id|user)\|>|\[INST\]|<start_of_turn>user)"
 )
 """The next turn, which is not the model's to write."""
+SIGNED = bounded(
+    r"(?i)\n\s{0,4}(?:(?:(?:kind|best|warm|many) )?(?:regards|wishes|thanks)|best|sincerely|cheers|yours [^\n]{1,20}"
+    r"|此致|敬礼|祝好|顺祝[^\n]{1,12})\s?[,，.!！]?\s{0,4}\n[^\n]{1,80}(?:\n[^\n]{0,80}){0,5}$"
+    r"|(?:^|[\s(<])(?:https?://|www\.|[\w.+-]{1,60}@)[\w.-]{1,80}\.[a-z]{2,8}(?:/[^\s]{0,120})?$"
+)
+"""A letter that is signed, or an address at the end: what ends without a mark."""
 LONG, OF_LONGEST, SENTENCES = 80, 0.5, 2
 """Characters, and their share of those of a long answer, from which on an answer is judged; sentences in its inside."""
 LEAST, MOST_CUT, GOES_ON = 15, 0.5, 0.1
@@ -121,7 +127,7 @@ def _of(table: Table, column: Column, who: str, rows: Sequence[int], texts: Sequ
 def breaks_off(text: str) -> bool:
     """Whether a text ends in the middle of a sentence: with a letter or an opening mark."""
     last = text[-1:]
-    return last.isalpha() or last in OPEN
+    return (last.isalpha() or last in OPEN) and not SIGNED.search(text[-400:])
 
 
 def goes_on(text: str) -> bool:

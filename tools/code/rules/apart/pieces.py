@@ -195,10 +195,16 @@ def by_hand_twice(view: View) -> Iterator[Fault]:
             ):
                 continue
             inner = next((n for n, _, _ in made_of(program, outer.left, event.calls, 6) if isinstance(n, ast.BinOp)
-                          and isinstance(n.op, ast.Div) and _alike(program, n.right, outer.right)), None)  # fmt: skip
+                          and isinstance(n.op, ast.Div) and _alike(program, n.right, outer.right)
+                          and not _counts(n.left)), None)  # fmt: skip
             if inner is not None:
                 yield Fault(outer, "the loss is divided by the number of micro-batches twice",
                             "loss 被累积步数除了两次", beside=(inner,))  # fmt: skip
+
+
+def _counts(expr: ast.expr) -> bool:
+    """Whether a value is a length: divided, it counts the steps of an epoch."""
+    return any(isinstance(n, ast.Call) and last(key(n.func)) == "len" for n in walk(expr))
 
 
 def _alike(program: Program, one: ast.expr, other: ast.expr) -> bool:

@@ -290,7 +290,8 @@ def _behind_to_tensor(program: Program) -> set[str]:
         for step in steps.elts if isinstance(steps, ast.List) else ():
             named = step.func if isinstance(step, ast.Call) else step
             if behind:
-                out |= {key(a) for a in (named, *getattr(step, "args", ())) if isinstance(a, ast.Name)}
+                given = step.args if isinstance(step, ast.Call) else ()
+                out |= {key(a) for a in (named, *given) if isinstance(a, ast.Name)}
             behind = behind or last(key(named)) == "ToTensor"
     return out & (program.functions.keys() | program.classes.keys())
 

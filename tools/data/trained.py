@@ -1,0 +1,47 @@
+"""Whether the data of a run is there to be trained on, or is only what a model is asked and answered.
+
+A folder of data alone is what a training will read. Beside programs, settings and logs of which not one speaks of
+training, its files are questions and answers of a benchmark or of a load test: what repeats in them, who is named there
+and what two of them share says nothing of a model's weights.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..patterns import bounded
+from ..run import Run
+
+NAMED = bounded(
+    r"(?i)(?:^|[^a-z])(?:pre|re|un)?train(?!scr)|fine[_-]?tun|(?:^|[^a-z])(?:sft|dpo|grpo|ppo|orpo|kto|rlhf|q?lora|peft|corpus|corpora"
+    r"|distill\w{0,5}|pairs|preferences?|adapters?|checkpoints?)(?:[^a-z]|$)|训练|微调|语料|预训练|偏好|蒸馏"
+)
+"""Names of what belongs to a training."""
+SAID = bounded(
+    r"\.backward\(|learning_rate|(?:^|\W)lr\s{0,3}[=:]|optimi[sz]er|Trainer\(|\.fit\(|LoraConfig|trainable|fine[_-]?tun"
+    r"|num_train|train_(?:batch|loader|data|set|df|steps)|(?:^|\W)(?:sft|dpo|grpo)(?:\W|$)|学习率|微调|训练(?:集|数据|步)",
+    re.IGNORECASE,
+)
+"""What a program, a setting or a log of a training says."""
+KINDS = ("code", "script", "config", "log", "metrics", "checkpoint")
+HEAD, MOST = 64 << 10, 60
+"""Bytes of each, and files, that are looked at."""
+
+
+def only_measured(run: Run) -> bool:
+    """Whether the run has programs, settings or logs, and none of its files speaks of a training."""
+    others = [a for a in run.artifacts if a.kind in KINDS]
+    if not others or any(a.kind in ("metrics", "checkpoint") for a in others):
+        return False
+    if any(NAMED.search(a.name) for a in run.artifacts):
+        return False
+    return not any(SAID.search(_head(a.path)) for a in others[:MOST])
+
+
+def _head(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD).decode("utf-8", "replace")
+    except OSError:
+        return ""
