@@ -20,7 +20,7 @@ from ...tools.findings import TriageError, clean
 from ...tools.looking.calc import calc
 from ...tools.looking.lines import WIDE, lines_at
 from ...tools.looking.search import head_lines, matches
-from ...tools.looking.told import measured, moved
+from ...tools.looking.told import exact, measured, moved
 from ...tools.relate.line import plain
 from ...tools.relate.moves import level
 from ...tools.relate.relate import Related
@@ -272,10 +272,7 @@ def _described(table: Described) -> str:
 
 
 def _cell(value: object) -> str:
-    """A value to eight digits; a whole number in all of its digits."""
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.8g}"
-    return clean(str(value), 120)
+    return exact(value) if isinstance(value, float) else clean(str(value), 120)
 
 
 def _joined(lines: Iterable[str], more: int) -> str:

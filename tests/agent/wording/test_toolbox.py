@@ -9,7 +9,8 @@ from contextlib import closing
 import pytest
 
 from triage.agent.evidence import look
-from triage.agent.session import index
+from triage.agent.session import ask, index
+from triage.agent.wording.ledger import Ledger
 from triage.agent.wording.toolbox import LONGEST, Toolbox
 from triage.tools.findings import TriageError
 from triage.tools.looking.calc import calc
@@ -149,6 +150,40 @@ def test_an_empty_query_lists_the_tables_with_their_columns_and_ranges(written, 
     assert "findings" not in said
     with closing(Toolbox(look([box.look.run.root / "one.cfg"]), index)) as bare:
         assert bare.call("sql", {"query": ""}) == "no file was read as a table"
+
+
+@pytest.mark.parametrize(
+    ("column", "names", "last"),
+    [("device", ("d0", "d1", "d2", "d3"), 61.5), ("host", ("alpha", "beta", "gamma"), 70.25)],
+)
+def test_a_measure_of_many_groups_is_one_row_that_names_the_ones_at_the_ends(tmp_path, column, names, last):
+    rows = [
+        f"{60 * i},{n},{40 + j if n != names[1] or i < 9 else last}" for i in range(10) for j, n in enumerate(names)
+    ]
+    (tmp_path / "use.csv").write_text("\n".join([f"seconds,{column},used_gib", *rows]))
+    [row] = [text for text in _measured(tmp_path) if "used_gib" in text]
+    assert f"{10 * len(names)} points in {len(names)} groups ({column}={names[0]} to {column}={names[-1]})" in row
+    assert (
+        f"lowest 40, highest {last:g}, at the end from 40 ({column}={names[0]}) to {last:g} ({column}={names[1]})"
+        in row
+    )
+
+
+def test_two_groups_and_a_measure_without_any_have_rows_of_their_own(tmp_path):
+    rows = [f"{i},{n},{40 + i}" for i in range(10) for n in ("left", "right")]
+    (tmp_path / "use.csv").write_text("\n".join(["step,side,used_gib", *rows]))
+    (tmp_path / "train.jsonl").write_text(
+        "\n".join(json.dumps({"step": i, "loss": 2.5, "pairs_seen": i * 1_048_583}) for i in range(1, 40))
+    )
+    told = _measured(tmp_path)
+    assert sum("used_gib: 10 points" in text for text in told) == 2
+    assert any(text.startswith("pairs_seen: 39 points, step 1 to 39, first 1048583, last 40894737") for text in told)
+    assert not any("groups" in text for text in told)
+
+
+def _measured(run):
+    """The rows of the ledger on what a run measures."""
+    return [row.text for row in Ledger.of(ask("what is wrong?", [run])).rows.values() if row.id[0] == "M"]
 
 
 def test_a_drift_is_told_as_one_and_levels_in_plain_digits(written):
