@@ -34,6 +34,11 @@ _DIFFERS = bounded(r"(?i)\b(?:after|before|later|earlier|older|newer|sooner|so(?
 _GAP = bounded(
     r"(?i)\b(?:gap|difference|differ|apart|took|takes|lasted|ran for|between|until|by the end)\b|差(?!距|异)|相隔|从.{1,40}到|之间|历时|前后|缺口"
 )
+_LAST = bounded(
+    r"(?i)\b(?:last|final|closing|remaining)\s(?:about |some |roughly |~)?$|(?:最后|末尾|后面|剩下|其余)的?\s?约?\s?$"
+)
+_STEPS = bounded(r"(?i)\b(?:steps?|iter\w{0,6}|lines?|updates?|epochs?|batches)\b|步|行|次|轮")
+"""A stretch at the end, and of what."""
 _SCORE = bounded(r"(?i)\b(?:points?|score\w?|accuracy|pp|standard error)\b|[分题]|百分点|准确率")
 """Words beside which a share is told in hundredths."""
 _CHANGED = bounded(r"(?i)\b(?:more|less|fewer|higher|lower|longer|shorter|above|below|faster|slower|larger|smaller|ris\w{1,3}|rose|gr[eo]w\w{0,3}|f[ae]ll\w{0,3}|drop\w{0,4}|increas\w{0,3}|decreas\w{0,3}|lost|up|down|off|rest|left|remain\w{0,4}|change\w?|wait\w{0,3})\b"
@@ -84,12 +89,20 @@ def apart(text: str, found: Sequence[Number]) -> Held:
 
 
 def follows(
-    clause: str, sentence: str, n: Number, own: Held, rows: Sequence[Held], near: bool, share: Share | None = None
+    clause: str,
+    at: int,
+    sentence: str,
+    n: Number,
+    own: Held,
+    rows: Sequence[Held],
+    near: bool,
+    share: Share | None = None,
 ) -> bool:
     """Whether a number that stands nowhere follows from those that do.
 
     Args:
         clause: the part of the statement that the number stands in.
+        at: where in the clause it stands.
         sentence: the sentence.
         n: the number.
         own: other numbers of the statement, as far as they are known.
@@ -113,6 +126,9 @@ def follows(
         return True
     if size >= (FAINT if mine and differs else SHARP) and n.known(_differences(own, rows, differs), near):
         return True
+    last = _LAST.search(clause[:at]) and _STEPS.search(sentence)
+    if size >= SHARP and last and n.known(_stretches(own, rows), near):
+        return True
     if n.known(_plainly(mine), near):
         return True
     if _SUM.search(clause) and n.known(_sums(mine, rows), near):
@@ -122,6 +138,13 @@ def follows(
     single = [r.values[0] for r in rows if len({abs(v.value) for v in r.values}) == 1]
     sharp = size >= (FAINT if n.family else SHARP)
     return n.known(_products(mine, rows, sharp), near) or proportional(n, mine, single, near)
+
+
+def _stretches(own: Held, rows: Sequence[Held]) -> Iterator[Number]:
+    """How far two places lie apart, or one and all that there are."""
+    places = list(dict.fromkeys(p.values[0] for held in (own, *rows) for p in held.places))[:HELD]
+    for a, b in permutations(places, 2):
+        yield from (_of(a - b), _of(a - b + 1))
 
 
 def _plainly(mine: Sequence[Number]) -> Iterator[Number]:

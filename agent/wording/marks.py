@@ -213,7 +213,8 @@ def _derived(text: str, n: Number, own: Held, on: _Rests, near: bool) -> bool:
         return True
     if not near and _misses(n, mine, on.cited):
         return False
-    if follows(part, sentence(text, n), n, own, on.measured, near, next(shares(text, [n]), None)) or (
+    at, share = n.start - begin(text, n), next(shares(text, [n]), None)
+    if follows(part, at, sentence(text, n), n, own, on.measured, near, share) or (
         _REST.search(text[max(0, n.start - 40) : n.end + 24]) and complement(n, on.cited)
     ):
         return True

@@ -41,6 +41,8 @@ def found(case, text, cites, kind="because"):
 
 
 LOUD = [
+    ("The last 640 of the 900 steps brought little.", "F1", ["640"]),
+    ("最后 640 步几乎没有变化。", "M1", ["640"]),
     ("loss fell from 4.8 to 3.6, about two fifths.", "F1", ["two fifths"]),
     ("It began at 4.8 and ended at 3.6, a tenth less.", "F1", ["a tenth"]),
     ("loss fell from 4.8 to 3.6, by nearly half.", "F1", ["half"]),
@@ -73,6 +75,8 @@ LOUD = [
     ("Since the node reports 77 errors, replace it.", "F2", ["77"]),
 ]  # fmt: skip
 SILENT = [
+    ("The last 800 of the 900 steps brought little.", "F1"),
+    ("最后 801 步几乎没有变化。", "M1"),
     ("loss fell from 4.8 to 3.6, a quarter less.", "F1"),
     ("It fell from 4.8 to 3.6, about three quarters of the start.", "F1"),
     ("loss fell from 4.8 to 3.6; two thirds of the drop came early.", "F1"),
