@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 
 from ...tools.looking.amounts import Number
 from ...tools.looking.shares import Share
@@ -21,12 +21,15 @@ SHARP, FAINT = 10, 5
 """Times its last digit that a derived number is worth at least: `1.0` may be anything. The second where a word tells of
 a difference from a number of the same sentence."""
 DAY = 86400
+FEW = 4
+"""Numbers of a row up to which each may be held against each."""
 OWN, HELD = 6, 40
 """Numbers of one sentence, and of a row, that are combined."""
 _PLACE = bounded(
     r"(?i)(?:(?<![A-Za-z])(?:steps?|iters?|iterations?|lines?|ranks?|epochs?|checkpoints?|number)|第|步|@|#)\W{0,4}$|\w:$"
 )
 _COUNTED = bounded(r"(?i)^\s?(?:points?\b|evaluations?\b|steps?\b|epochs?\b|步|行|次|个点|th\b|st\b|nd\b|rd\b)")
+_LISTED = bounded(r"(?i)^\s?(?:,|、|，)?\s?(?:and|和|与|及)?\s?$")
 _ON = bounded(r"(?i)^\s?(?:to|and|or|-|–|至|到|和|与|,|、)\s?$")
 _DIFFERS = bounded(r"(?i)\b(?:after|before|later|earlier|older|newer|sooner|so(?=\s[\d~])|behind|ahead|past|above|below|more|less|fewer|higher|lower|longer|shorter|left|leaves?|leaving|remain\w{0,4}"
                    r"|short|gap|drop\w{0,4}|f[ae]ll\w{0,3}|rises?|rose|grew|increas\w{0,3}|decreas\w{0,3}|up|down|differ\w{0,6}|apart|away|gain\w{0,3}|lost|loss of|by|between|within|margin|took|spare|free|remaining|points?)\b"
@@ -147,6 +150,19 @@ def _stretches(own: Held, rows: Sequence[Held]) -> Iterator[Number]:
         yield from (_of(a - b), _of(a - b + 1))
 
 
+def listed(text: str, found: Sequence[Number], held: Sequence[Number]) -> Iterator[Number]:
+    """Numbers of a list in equal steps, `8850, 8900, 8950 and 9000`, whose two ends are known."""
+    run = list[Number]()
+    for n in [*sorted(found, key=lambda n: n.start), None]:
+        if n and run and _LISTED.match(text[run[-1].end : n.start]):
+            run.append(n)
+            continue
+        gaps = {round(b.value - a.value, 9) for a, b in pairwise(run)}
+        if len(run) > 2 and len(gaps) == 1 and run[0] in held and run[-1] in held:
+            yield from run[1:-1]
+        run = [n] if n else []
+
+
 def _plainly(mine: Sequence[Number]) -> Iterator[Number]:
     """What two numbers of one statement come to: their difference, also in percent, and a quotient without a rest."""
     for a, b in permutations(mine, 2):
@@ -173,9 +189,18 @@ def _among(own: Held, rows: Sequence[Held], made) -> Iterator[Number]:
         for a in few:
             for b in dict.fromkeys(o for kind in theirs for o in kind):
                 yield from made(a, b)
-        for group in (*theirs, single):
-            for a, b in permutations(group, 2):
+        for group in theirs:
+            for a, b in permutations(group, 2) if made not in (_ratios, _quotients) else _fellows(group):
                 yield from made(a, b)
+        for a, b in permutations(single, 2):
+            yield from made(a, b)
+
+
+def _fellows(group: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
+    """The numbers of a row that may be set against each other: of a long one those that stand next to each other."""
+    for (i, a), (j, b) in permutations(enumerate(group), 2):
+        if len(group) <= FEW or abs(i - j) == 1:
+            yield a, b
 
 
 def _quotients(a: Number, b: Number) -> Iterator[Number]:

@@ -20,14 +20,14 @@ from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT, VARIABLES
 from ...tools.vocabulary import VOCABULARY
 from .compared import differs, equations, judged, signed, unequal
-from .derived import Held, apart, follows, ratio_like
+from .derived import Held, apart, follows, listed, ratio_like
 from .formulas import clocks, complement, told, within
 from .freely import begin, clause, free, sentence
 from .ledger import Ledger, Row
 from .ordered import misplaced, numbered, turned
 from .owned import displaced, measures, of_another, others, tallies, unrounded
 from .reply import ID, Said
-from .whose import beside, elsewhere, strangers
+from .whose import beside, elsewhere, respanned, strangers
 
 CLOSE = 0.015
 """Share by which a number that is only derived may not come close to one that is cited."""
@@ -149,6 +149,7 @@ def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Le
     wrong = [*amiss, *(n for n in plain if _other_unit(n, on.cited) or of_another(text, n, on.rows, held_in))]
     held = [n for n in plain if n not in wrong and on.hold(text, n, n in own.places)]
     held += _elsewhere(said, found, [n for n in plain if n not in wrong and n not in held], own, rest)
+    held += listed(text, [n for n in plain if n not in wrong], held)
     yield from (Mark(r.start, r.end, "ratio") for r, of, true in ratios if true and any(m in stray for m in of))
     sums = equations(text)
     for n in plain:
@@ -187,7 +188,10 @@ def _ordered(text: str, found: Sequence[Number], plain: Sequence[Number], own: H
 
 def _strays(said: Said, plain: Sequence[Number], on: _Rests, ledger: Ledger) -> dict[Number, str]:
     """Numbers that are of something else than the statement tells, with the row that holds them, if it is one."""
-    strange = strangers(said.text, plain, on.rows, [*ledger.rows.values()], held_in) if said.kind != "next" else ()
+    if said.kind == "next":
+        strange = respanned(said.text, plain, on.rows, held_in)
+    else:
+        strange = strangers(said.text, plain, on.rows, [*ledger.rows.values()], held_in)
     stray = {n: id for n in plain if (id := _stray(said.text, n, on, ledger))}
     return {n: _holder(n, ledger) for n in strange} | stray
 
@@ -350,8 +354,12 @@ def _bounds(text: str, n: Number, cited: Sequence[Number]) -> bool:
 
 
 def _about(text: str, n: Number) -> bool:
-    return bool(_ABOUT.search(text[max(0, n.start - 14) : n.start])) or text[n.end : n.end + 6].strip().startswith(
-        ("左右", "多", "出头", "上下", "or so")
+    """Whether the text gives it as about; a duration in tens is: 70 minutes for 4,162 s."""
+    tens = n.family == "time" and n.values[0] >= 20 and not n.values[0] % 10
+    return (
+        tens
+        or bool(_ABOUT.search(text[max(0, n.start - 14) : n.start]))
+        or text[n.end : n.end + 6].strip().startswith(("左右", "多", "出头", "上下", "or so"))
     )
 
 
