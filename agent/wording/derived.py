@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
+from math import ceil, prod
 
 from ...tools.looking.amounts import Number
 from ...tools.looking.shares import Share
@@ -29,6 +30,10 @@ _PLACE = bounded(
     r"(?i)(?:(?<![A-Za-z])(?:steps?|iters?|iterations?|lines?|ranks?|epochs?|checkpoints?|number)|第|步|@|#)\W{0,4}$|\w:$"
 )
 _COUNTED = bounded(r"(?i)^\s?(?:points?\b|evaluations?\b|steps?\b|epochs?\b|步|行|次|个点|th\b|st\b|nd\b|rd\b)")
+_EPOCH = bounded(r"(?i)\bepochs?\b|\bpass(?:es)? (?:over|through)|[遍轮]")
+_A_STEP = bounded(
+    r"(?i)\b(?:(?:per|a|each|every) (?:optimizer )?(?:step|update)|effective|global batch)\b|每(?:一|个)?(?:步|次更新)|有效|全局"
+)
 _LISTED = bounded(r"(?i)^\s?(?:,|、|，)?\s?(?:and|和|与|及)?\s?$")
 _ON = bounded(r"(?i)^\s?(?:to|and|or|-|–|至|到|和|与|,|、)\s?$")
 _DIFFERS = bounded(r"(?i)\b(?:after|before|later|earlier|older|newer|sooner|so(?=\s[\d~])|behind|ahead|past|above|below|more|less|fewer|higher|lower|longer|shorter|left|leaves?|leaving|remain\w{0,4}"
@@ -134,11 +139,13 @@ def follows(
         return True
     if n.known(_plainly(mine), near):
         return True
+    single = [r.values[0] for r in rows if len({abs(v.value) for v in r.values}) == 1]
+    if _A_STEP.search(clause) and n.digit == 1 and n.known(_batches(single), rounded=False):
+        return True
     if _SUM.search(clause) and n.known(_sums(mine, rows), near):
         return True
     if not _MADE.search(clause):
         return False
-    single = [r.values[0] for r in rows if len({abs(v.value) for v in r.values}) == 1]
     sharp = size >= (FAINT if n.family else SHARP)
     return n.known(_products(mine, rows, sharp), near) or proportional(n, mine, single, near)
 
@@ -148,6 +155,20 @@ def _stretches(own: Held, rows: Sequence[Held]) -> Iterator[Number]:
     places = list(dict.fromkeys(p.values[0] for held in (own, *rows) for p in held.places))[:HELD]
     for a, b in permutations(places, 2):
         yield from (_of(a - b), _of(a - b + 1))
+
+
+def epochs(sentence: str, own: Held, rows: Iterable[Held]) -> Iterator[Number]:
+    """What a row tells of epochs by its last step and its last value, where the sentence speaks of them: the steps of
+    one, the epoch of a step, and which one it is that has begun."""
+    if not _EPOCH.search(sentence):
+        return
+    for row in rows:
+        steps = max((p.value for p in row.places), default=0.0)
+        last = max((v.value for v in row.values if v.value < 1e3), default=0.0)
+        if steps > last > 0:
+            yield _of(steps / last)
+            yield from (_of(p.value * last / steps) for p in own.places)
+        yield from (_of(float(ceil(v.value))) for v in row.values if not v.value.is_integer() and 0 < v.value < 1e3)
 
 
 def listed(text: str, found: Sequence[Number], held: Sequence[Number]) -> Iterator[Number]:
@@ -257,6 +278,13 @@ def _products(mine: Sequence[Number], rows: Sequence[Held], sharp: bool) -> Iter
     for a in values if sharp else ():
         for b in dict.fromkeys(o.value for row in rows for kind in row.kinds for o in kind if o.value):
             yield from map(_of, (a * b, a / b, b / a))
+
+
+def _batches(single: Sequence[Number]) -> Iterator[Number]:
+    """Products of two or three whole numbers, of rows that give one number each."""
+    whole = [s.value for s in single if s.value.is_integer() and s.value > 0][:8]
+    for count in (2, 3):
+        yield from (_of(prod(some)) for some in combinations(whole, count))
 
 
 def ratio_like(n: Number, others: Iterable[Number]) -> list[Number]:

@@ -20,7 +20,7 @@ from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT, VARIABLES
 from ...tools.vocabulary import VOCABULARY
 from .compared import differs, equations, judged, signed, unequal
-from .derived import Held, apart, follows, listed, ratio_like
+from .derived import Held, apart, epochs, follows, listed, ratio_like
 from .formulas import clocks, complement, told, within
 from .freely import begin, clause, free, sentence
 from .ledger import Ledger, Row
@@ -34,6 +34,8 @@ CLOSE = 0.015
 _ABOUT = bounded(
     r"(?i)(?:about|around|roughly|approximately|nearly|almost|some|over|under|more than|less than|at least|at most|no more than|up to|down to|beyond|~|≈|约|大约|近|接近|大概|左右|超过|不到|至少|最多|至多)\s*$"
 )
+_MORE = bounded(r"(?i)^\s?[\u4e00-\u9fff]?(?:左右|多|出头|上下|以上|以内)|^\s?(?:[a-z]{1,8} )?or so\b")
+"""Behind a number that is given as about."""
 _COUNT = bounded(
     r"(?i)\s*(?:of the (?:\d{1,2} )?|more |other |different |种|个|条|项|处|次|类|点)?(?:findings?|causes?|checks?|files?|lines?|points?|places?|things?"
     r"|settings?|reasons?|possibilit|options?|signs?|sources?|candidates?|hypothes|facts?|runs?|metrics?|发现|原因|检查|文件|设置|可能|证据|指标|方面|假设|来源)"
@@ -228,6 +230,8 @@ def _derived(text: str, n: Number, own: Held, on: _Rests, near: bool) -> bool:
         replace(c, values=(c.value / 60,) * 2, family="time") for c in on.cited if c.family == "clock"
     ):
         return True
+    if n.known(epochs(sentence(text, n), own, on.measured), near):
+        return True
     return n.known(told(sentence(text, n), mine, theirs), near)
 
 
@@ -356,11 +360,7 @@ def _bounds(text: str, n: Number, cited: Sequence[Number]) -> bool:
 def _about(text: str, n: Number) -> bool:
     """Whether the text gives it as about; a duration in tens is: 70 minutes for 4,162 s."""
     tens = n.family == "time" and n.values[0] >= 20 and not n.values[0] % 10
-    return (
-        tens
-        or bool(_ABOUT.search(text[max(0, n.start - 14) : n.start]))
-        or text[n.end : n.end + 6].strip().startswith(("左右", "多", "出头", "上下", "or so"))
-    )
+    return tens or bool(_ABOUT.search(text[max(0, n.start - 14) : n.start])) or bool(_MORE.match(text[n.end :]))
 
 
 def _counts(text: str, n: Number) -> bool:

@@ -183,12 +183,14 @@ def _exchanged(text: str, found: Sequence[Number], rows: Sequence[Row], read: Re
 def _borrowed(text: str, found: Sequence[Number], rows: Sequence[Row], read: Read) -> Iterator[Number]:
     """A number that stands beside what its row has beside another one, and beside nothing of its own; of a place one
     word is enough for that."""
-    mine, told = beside(text, found), [(row.id[0], _told(row.text, read)) for row in rows]
+    mine, told = beside(text, found), [(row, _told(row.text, read)) for row in rows]
     for n in found:
-        own = [(kind, by, y) for kind, by in told for y in by if n.known([y])]
-        if n.times or len(own) != 1 or own[0][0] == "M":
+        own = [(row, by, y) for row, by in told for y in by if n.known([y])]
+        if n.times or len(own) != 1 or own[0][0].id[0] == "M":
             continue  # a measure tells its numbers by their role
-        _, by, y = own[0]
+        row, by, y = own[0]
+        if any(y.known(pair) for pair in _joined(row.text, read)):
+            continue  # it shares its words with the one that it is joined to
         need = 1 if _PLACE.search(text[max(0, n.start - 12) : n.start]) else 2
         others = [m for m in by if _alike(n, m) and not n.known([m]) and _weight(mine[n] & (by[m] - by[y])) >= need]
         if not mine[n] & by[y] and len(others) == 1 and not any(m.known(others) for m in found):

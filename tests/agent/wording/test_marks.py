@@ -120,7 +120,8 @@ def test_a_calculation_vouches_for_its_result_only_where_its_numbers_come_from_t
      ("two hundred and five", 205),     ("一万六千", 16000), ("三百二十", 320), ("3 万亿", 3e12), ("两成", 0.2),
      ("one in five", 0.2), ("三分之一", 1 / 3), ("tripled", 3), ("六倍", 6), ("4 h 40 min", 16800), 
      ("13 分 23 秒", 803), ("2025-08-07", 807),
-     ("8 月 7 日", 807), ("August 7, 2025", 807), ("18:02:57", 64977), ("four hours", 14400)],
+     ("8 月 7 日", 807), ("August 7, 2025", 807), ("18:02:57", 64977), ("four hours", 14400),
+     ("下午 1 点 22 分", 48120), ("凌晨 1 点半", 5400)],
 )  # fmt: skip
 def test_numbers_are_read_in_digits_units_and_words(text, values):
     [number] = numbers(text)
