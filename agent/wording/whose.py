@@ -176,6 +176,8 @@ def _exchanged(text: str, found: Sequence[Number], rows: Sequence[Row], read: Re
             of_a, of_b = mine[a] - mine[b], mine[b] - mine[a]
             straight = _weight(of_a & of_x), _weight(of_b & of_y)
             crossed = _weight(of_a & of_y), _weight(of_b & of_x)
+            if not any(w[0] != "#" for w in (of_a & of_y) | (of_b & of_x)):
+                continue  # beside other numbers alone stands whatever is a step of the same sum
             if (min(crossed) and sum(crossed) >= 2 * sum(straight) + 2) or (sum(crossed) > 2 and not sum(straight)):
                 yield from (a, b)
 
