@@ -65,7 +65,10 @@ class Looking:
         return self._call(paths, ctx, "grep", pattern=pattern, file=file)
 
     def sql(
-        self, paths: Paths, query: Annotated[str, Field(description="One SELECT (DuckDB).")], ctx: Context
+        self,
+        paths: Paths,
+        query: Annotated[str, Field(description="One SELECT (DuckDB); empty: the tables.")],
+        ctx: Context,
     ) -> Shown:
         """Ask a run's tables: files, series, settings, events, claims, scores, findings, code_facts, tables read."""
         return self._call(paths, ctx, "sql", query=query)

@@ -58,6 +58,8 @@ _TO_SHARE = bounded(
 _PARTS = bounded(r"\d of (?:the )?\d")
 """A part and its whole, in numbers."""
 _PERCENT, _PART_OF = bounded(r"%|percent"), bounded(r"(?i)^\s?(?:of|as|的)")
+_OF_IT = bounded(r"(?i)^\s?%?\s?of (?:it|them|that|those|the (?:whole|total))\b|^\s?%?\s?的?(?:总量|总时间|整体)")
+"""Behind a ratio that is told as a part of a whole."""
 _REACHED = bounded(r"(?i)(?:\bto|[到至]) ?(?:about |约)?$")
 _SIGNED = re.compile(r"(?<![\w.])([+−-])(\d{1,9}(?:\.\d{1,6})?)(?![\w.])", re.ASCII)
 _EQUATION = re.compile(
@@ -111,12 +113,13 @@ def judged(
             yield share, steps, False
             continue
         pairs, up = [*_linked(text, share, mine)], _upwards(text, share, a)
+        part = bool(_OF_IT.match(text[share.end :])) and len(pairs) == 1
         giving = [
             (x, y)
             for x in mine[:MOST]
             for y in mine[:MOST]
             if x is not y and x.family == y.family
-            if any(share.fits(r) for r in _ratios(x, y, up))
+            if any(share.fits(r) for r in (_parts(x, y) if part else _ratios(x, y, up)))
         ]
         if giving:
             yield share, giving[0], not any(_against(text, share, x, y) for x, y in pairs)
@@ -193,6 +196,13 @@ def _cited(share: Share, cited: Iterable[Number]) -> bool:
         for c in cited
         if c.times or abs(c.value) < 1
     )
+
+
+def _parts(a: Number, b: Number) -> Iterator[float]:
+    """What two numbers give as a part and its whole."""
+    for x, y in {(a.value, b.value), (a.values[0], b.values[0])}:
+        if x and y:
+            yield min(abs(x), abs(y)) / max(abs(x), abs(y))
 
 
 def _ratios(a: Number, b: Number, up: bool | None = None) -> Iterator[float]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, pairwise, permutations
+from math import ceil, prod
 
 from ...tools.looking.amounts import Number
 from ...tools.looking.shares import Share
@@ -21,12 +22,19 @@ SHARP, FAINT = 10, 5
 """Times its last digit that a derived number is worth at least: `1.0` may be anything. The second where a word tells of
 a difference from a number of the same sentence."""
 DAY = 86400
+FEW = 4
+"""Numbers of a row up to which each may be held against each."""
 OWN, HELD = 6, 40
 """Numbers of one sentence, and of a row, that are combined."""
 _PLACE = bounded(
     r"(?i)(?:(?<![A-Za-z])(?:steps?|iters?|iterations?|lines?|ranks?|epochs?|checkpoints?|number)|第|步|@|#)\W{0,4}$|\w:$"
 )
 _COUNTED = bounded(r"(?i)^\s?(?:points?\b|evaluations?\b|steps?\b|epochs?\b|步|行|次|个点|th\b|st\b|nd\b|rd\b)")
+_EPOCH = bounded(r"(?i)\bepochs?\b|\bpass(?:es)? (?:over|through)|[遍轮]")
+_A_STEP = bounded(
+    r"(?i)\b(?:(?:per|a|each|every) (?:optimizer )?(?:step|update)|effective|global batch)\b|每(?:一|个)?(?:步|次更新)|有效|全局"
+)
+_LISTED = bounded(r"(?i)^\s?(?:,|、|，)?\s?(?:and|和|与|及)?\s?$")
 _ON = bounded(r"(?i)^\s?(?:to|and|or|-|–|至|到|和|与|,|、)\s?$")
 _DIFFERS = bounded(r"(?i)\b(?:after|before|later|earlier|older|newer|sooner|so(?=\s[\d~])|behind|ahead|past|above|below|more|less|fewer|higher|lower|longer|shorter|left|leaves?|leaving|remain\w{0,4}"
                    r"|short|gap|drop\w{0,4}|f[ae]ll\w{0,3}|rises?|rose|grew|increas\w{0,3}|decreas\w{0,3}|up|down|differ\w{0,6}|apart|away|gain\w{0,3}|lost|loss of|by|between|within|margin|took|spare|free|remaining|points?)\b"
@@ -34,6 +42,11 @@ _DIFFERS = bounded(r"(?i)\b(?:after|before|later|earlier|older|newer|sooner|so(?
 _GAP = bounded(
     r"(?i)\b(?:gap|difference|differ|apart|took|takes|lasted|ran for|between|until|by the end)\b|差(?!距|异)|相隔|从.{1,40}到|之间|历时|前后|缺口"
 )
+_LAST = bounded(
+    r"(?i)\b(?:last|final|closing|remaining)\s(?:about |some |roughly |~)?$|(?:最后|末尾|后面|剩下|其余)的?\s?约?\s?$"
+)
+_STEPS = bounded(r"(?i)\b(?:steps?|iter\w{0,6}|lines?|updates?|epochs?|batches)\b|步|行|次|轮")
+"""A stretch at the end, and of what."""
 _SCORE = bounded(r"(?i)\b(?:points?|score\w?|accuracy|pp|standard error)\b|[分题]|百分点|准确率")
 """Words beside which a share is told in hundredths."""
 _CHANGED = bounded(r"(?i)\b(?:more|less|fewer|higher|lower|longer|shorter|above|below|faster|slower|larger|smaller|ris\w{1,3}|rose|gr[eo]w\w{0,3}|f[ae]ll\w{0,3}|drop\w{0,4}|increas\w{0,3}|decreas\w{0,3}|lost|up|down|off|rest|left|remain\w{0,4}|change\w?|wait\w{0,3})\b"
@@ -84,12 +97,20 @@ def apart(text: str, found: Sequence[Number]) -> Held:
 
 
 def follows(
-    clause: str, sentence: str, n: Number, own: Held, rows: Sequence[Held], near: bool, share: Share | None = None
+    clause: str,
+    at: int,
+    sentence: str,
+    n: Number,
+    own: Held,
+    rows: Sequence[Held],
+    near: bool,
+    share: Share | None = None,
 ) -> bool:
     """Whether a number that stands nowhere follows from those that do.
 
     Args:
         clause: the part of the statement that the number stands in.
+        at: where in the clause it stands.
         sentence: the sentence.
         n: the number.
         own: other numbers of the statement, as far as they are known.
@@ -113,15 +134,54 @@ def follows(
         return True
     if size >= (FAINT if mine and differs else SHARP) and n.known(_differences(own, rows, differs), near):
         return True
+    last = _LAST.search(clause[:at]) and _STEPS.search(sentence)
+    if size >= SHARP and last and n.known(_stretches(own, rows), near):
+        return True
     if n.known(_plainly(mine), near):
+        return True
+    single = [r.values[0] for r in rows if len({abs(v.value) for v in r.values}) == 1]
+    if _A_STEP.search(clause) and n.digit == 1 and n.known(_batches(single), rounded=False):
         return True
     if _SUM.search(clause) and n.known(_sums(mine, rows), near):
         return True
     if not _MADE.search(clause):
         return False
-    single = [r.values[0] for r in rows if len({abs(v.value) for v in r.values}) == 1]
     sharp = size >= (FAINT if n.family else SHARP)
     return n.known(_products(mine, rows, sharp), near) or proportional(n, mine, single, near)
+
+
+def _stretches(own: Held, rows: Sequence[Held]) -> Iterator[Number]:
+    """How far two places lie apart, or one and all that there are."""
+    places = list(dict.fromkeys(p.values[0] for held in (own, *rows) for p in held.places))[:HELD]
+    for a, b in permutations(places, 2):
+        yield from (_of(a - b), _of(a - b + 1))
+
+
+def epochs(sentence: str, own: Held, rows: Iterable[Held]) -> Iterator[Number]:
+    """What a row tells of epochs by its last step and its last value, where the sentence speaks of them: the steps of
+    one, the epoch of a step, and which one it is that has begun."""
+    if not _EPOCH.search(sentence):
+        return
+    for row in rows:
+        steps = max((p.value for p in row.places), default=0.0)
+        last = max((v.value for v in row.values if v.value < 1e3), default=0.0)
+        if steps > last > 0:
+            yield _of(steps / last)
+            yield from (_of(p.value * last / steps) for p in own.places)
+        yield from (_of(float(ceil(v.value))) for v in row.values if not v.value.is_integer() and 0 < v.value < 1e3)
+
+
+def listed(text: str, found: Sequence[Number], held: Sequence[Number]) -> Iterator[Number]:
+    """Numbers of a list in equal steps, `8850, 8900, 8950 and 9000`, whose two ends are known."""
+    run = list[Number]()
+    for n in [*sorted(found, key=lambda n: n.start), None]:
+        if n and run and _LISTED.match(text[run[-1].end : n.start]):
+            run.append(n)
+            continue
+        gaps = {round(b.value - a.value, 9) for a, b in pairwise(run)}
+        if len(run) > 2 and len(gaps) == 1 and run[0] in held and run[-1] in held:
+            yield from run[1:-1]
+        run = [n] if n else []
 
 
 def _plainly(mine: Sequence[Number]) -> Iterator[Number]:
@@ -150,9 +210,18 @@ def _among(own: Held, rows: Sequence[Held], made) -> Iterator[Number]:
         for a in few:
             for b in dict.fromkeys(o for kind in theirs for o in kind):
                 yield from made(a, b)
-        for group in (*theirs, single):
-            for a, b in permutations(group, 2):
+        for group in theirs:
+            for a, b in permutations(group, 2) if made not in (_ratios, _quotients) else _fellows(group):
                 yield from made(a, b)
+        for a, b in permutations(single, 2):
+            yield from made(a, b)
+
+
+def _fellows(group: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
+    """The numbers of a row that may be set against each other: of a long one those that stand next to each other."""
+    for (i, a), (j, b) in permutations(enumerate(group), 2):
+        if len(group) <= FEW or abs(i - j) == 1:
+            yield a, b
 
 
 def _quotients(a: Number, b: Number) -> Iterator[Number]:
@@ -209,6 +278,13 @@ def _products(mine: Sequence[Number], rows: Sequence[Held], sharp: bool) -> Iter
     for a in values if sharp else ():
         for b in dict.fromkeys(o.value for row in rows for kind in row.kinds for o in kind if o.value):
             yield from map(_of, (a * b, a / b, b / a))
+
+
+def _batches(single: Sequence[Number]) -> Iterator[Number]:
+    """Products of two or three whole numbers, of rows that give one number each."""
+    whole = [s.value for s in single if s.value.is_integer() and s.value > 0][:8]
+    for count in (2, 3):
+        yield from (_of(prod(some)) for some in combinations(whole, count))
 
 
 def ratio_like(n: Number, others: Iterable[Number]) -> list[Number]:

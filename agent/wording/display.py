@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...tools.patterns import bounded
 from ...tools.phrase import phrases
+from ...tools.secrets import redact
 from ...tools.secrets.inert import inert
 from ..narrate.entry import next_check
 from .ledger import Ledger
@@ -40,6 +42,10 @@ SAID = phrases(
     ("elsewhere", "[in {id}, not cited]", "[在 {id} 中，未引用]"),
 )  # fmt: skip
 
+_ADDRESS = bounded(
+    r"(?i)(?:\b[a-z][a-z0-9+.-]{1,12}://|\b(?:javascript|data|vbscript|mailto|file):|\bwww\.)[^\s<>\"')\]，。；、]{2,400}"
+)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -58,7 +64,7 @@ def display(reply: Reply, ledger: Ledger, model: str) -> Shown:
     beside = [*reply.facts, *([reply.cause] if reply.cause else [])]
     lines += [_item("fact", ledger.rows[id].said(), lang) for id in reply.facts]
     lines += _cause(reply, ledger)
-    for said in reply.say:
+    for said in (one.model_copy(update={"text": redact(one.text)}) for one in reply.say):
         found = marks(said, beside, ledger)
         marked += bool(found)
         kind = "general" if said.kind == "because" and not said.cites else said.kind
@@ -87,13 +93,17 @@ def _cause(reply: Reply, ledger: Ledger) -> Iterator[str]:
 
 
 def _marked(said: Said, found: list[Mark], lang: str) -> str:
-    """The text with its marks behind what they are about."""
+    """The text with its marks behind what they are about; of an address, which is made inert as a whole, behind it."""
     out, at = "", 0
+    links = [m.span() for m in _ADDRESS.finditer(said.text)]
+    notes: dict[tuple[int, str], None] = {}
     for mark in found:
         note = SAID["elsewhere" if mark.elsewhere and mark.what != "other" else mark.what].say(lang, id=mark.elsewhere)
-        out += inert(said.text[at : mark.end]).rstrip() + note
-        at = mark.end
-        out += " " if said.text[at : at + 1].isspace() else ""
+        notes[next((z for a, z in links if a < mark.end < z), mark.end), note] = None
+    for end, note in notes:
+        out += inert(said.text[at:end]).rstrip() + note
+        out += " " if said.text[end : end + 1].isspace() else ""
+        at = end
     return out + inert(said.text[at:])
 
 

@@ -26,6 +26,7 @@ _DOUBLED = bounded(r"(?i)\b(?:halv(?:e[ds]?|ing)|doubl(?:e[ds]?|ing)|twice|half)
 _ROOT = bounded(r"(?i)square root|sqrt|平方根|√")
 _HALVINGS = bounded(r"(?i)halv(?:ed|ings?)|doublings?|powers? of two|减半|折半")
 _FACTORS = bounded(r"(?i)\b(?:times|factor|fold)\b|倍")
+_HOURLY = bounded(r"(?i)\b(?:per|an|each|every) hour\b|\w/h(?:our)?\b|每小时|/ ?小时|一小时")
 _BETWEEN = bounded(r"(?i)(?:between\s)?(\d[\d.,]{0,12}) ?(?:and|to|or|-|–|到|至|~) ?(\d[\d.,]{0,12})")
 
 
@@ -43,6 +44,8 @@ def told(sentence: str, own: Sequence[Number], held: Sequence[Number]) -> Iterat
         yield from (_of(log(v)) for v in values if v > 1)
     if _ERROR.search(sentence) or _INTERVAL.search(sentence):
         yield from _errors(values, bool(_INTERVAL.search(sentence)))
+    if _HOURLY.search(sentence):
+        yield from (_of(3600 * r) for v in values for r in (v, 1 / v))
     if _MEAN.search(sentence):
         yield from (
             Number(0, 0, ((a.values[0] + b.values[0]) / 2, (a.value + b.value) / 2))

@@ -15,10 +15,10 @@ _OBSERVES = bounded(
 )
 """Words that tell of this run: only beside them is a number of advice or of an explanation held against the case."""
 _TELLS = bounded(r"(?i)\b(?:needs only|was|were|reached|showed|shows|fell|rose|dropped|jumped|hung|died|failed|logged|hit|measured|observed|recorded|since|reports?|reported|counts|counted|printed|prints)\b"
-                 r"|显示|达到|降到了|升到了|跌到|测得|观察到|崩溃")  # fmt: skip
+                 r"|\b(?:I|we)(?:'ve| have| had| already| just| then)\b|我们?(?:刚|已|把)|已经?(?:把|将|给)|刚刚?把|显示|达到|降到了|升到了|跌到|测得|观察到|崩溃")  # fmt: skip
 """Words that tell what was, in advice."""
 _GENERAL = bounded(
-    r"(?i)\b(?:commonly|usually|typically|often|in general|rule of thumb|by default|people)\b|一般|通常|常见|默认|经验"
+    r"(?i)\b(?:commonly|usual(?:ly)?|typical(?:ly)?|customary|often|in general|rule of thumb|by default|people)\b|一般|通常|常见|默认|经验"
 )
 """Words by which a clause tells of others' practice."""
 _ADVICE = bounded(

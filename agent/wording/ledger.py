@@ -18,9 +18,10 @@ from typing import Any
 from ...knowledge.outside import addressed
 from ...tools.findings import Finding, clean
 from ...tools.looking.search import quote
-from ...tools.looking.told import measured
+from ...tools.looking.told import apart, exact, measured, together
 from ...tools.relate.moves import described
 from ...tools.relate.relate import Related
+from ...tools.series import Series
 from ...tools.vocabulary import VOCABULARY
 from ..answer import Answer
 from ..evidence import Look
@@ -30,6 +31,8 @@ from ..propose import Proposal
 
 MOST = {"F": 20, "V": 40, "R": 16, "M": 16, "Q": 6, "L": 8, "B": 8}
 """Rows of a kind in a prompt; which kinds there are is said in `prompts/system.md`."""
+GROUPS = 3
+"""Groups or ranks from which on a measure is one row."""
 QUOTED = 1_500
 """Bytes up to which a file that no reader knows is quoted whole."""
 _ROW = re.compile(r"^\[([PAT]\d+)\] ", re.MULTILINE)
@@ -234,15 +237,22 @@ def _relations(seen: Look) -> Iterator[tuple[str, str]]:
     if related is None:
         return
     for q in islice(related.quantities.values(), 8):
-        yield f"{q.name} = {q.value:.6g}: {clean(q.formula, 160)}", ""
+        yield f"{q.name} = {exact(float(q.value))}: {clean(q.formula, 160)}", ""
     moves = [(m, max(m.lasting, key=lambda c: c.strength)) for m in related.moves if m.lasting]
     for m, c in sorted(moves, key=lambda mc: -mc[1].strength):
         yield f"{clean(described(m, c)[0], 160)} at {m.line.where(c.i)}", f"{clean(m.line.file, 80)}:{m.line.at[c.i]}"
 
 
 def _measures(seen: Look) -> Iterator[tuple[str, str]]:
-    """Every measure with its ends and extremes, the known ones first."""
+    """Every measure with its ends and extremes, the known ones first; one of many groups or ranks in one row."""
+    alike: dict[tuple[object, ...], list[Series]] = {}
     for s in sorted(seen.series, key=lambda s: s.metric not in VOCABULARY):
+        alone = () if apart(s) else (id(s),)
         if len(s):
-            rank = f" rank {s.rank}" if s.rank is not None else ""
-            yield f"{clean(s.key, 60)}{rank}: {measured(s)}", clean(s.file, 80)
+            alike.setdefault((s.key, s.file if s.rank is None else "", s.attempt, *alone), []).append(s)
+    for found in alike.values():
+        many = len(found) >= GROUPS
+        for s in found[: 1 if many else None]:
+            rank = f" rank {s.rank}" if s.rank is not None and not many else ""
+            told = together(found) if many else measured(s) + (f" ({apart(s)})" if s.group else "")
+            yield f"{clean(s.key, 60)}{rank}: {told}", clean(s.file, 80)

@@ -20,20 +20,22 @@ from ...tools.patterns import bounded
 from ...tools.settings import CONTEXT, VARIABLES
 from ...tools.vocabulary import VOCABULARY
 from .compared import differs, equations, judged, signed, unequal
-from .derived import Held, apart, follows, ratio_like
+from .derived import Held, apart, epochs, follows, listed, ratio_like
 from .formulas import clocks, complement, told, within
 from .freely import begin, clause, free, sentence
 from .ledger import Ledger, Row
 from .ordered import misplaced, numbered, turned
 from .owned import displaced, measures, of_another, others, tallies, unrounded
 from .reply import ID, Said
-from .whose import beside, elsewhere, strangers
+from .whose import beside, elsewhere, respanned, strangers
 
 CLOSE = 0.015
 """Share by which a number that is only derived may not come close to one that is cited."""
 _ABOUT = bounded(
     r"(?i)(?:about|around|roughly|approximately|nearly|almost|some|over|under|more than|less than|at least|at most|no more than|up to|down to|beyond|~|≈|约|大约|近|接近|大概|左右|超过|不到|至少|最多|至多)\s*$"
 )
+_MORE = bounded(r"(?i)^\s?[\u4e00-\u9fff]?(?:左右|多|出头|上下|以上|以内)|^\s?(?:[a-z]{1,8} )?or so\b")
+"""Behind a number that is given as about."""
 _COUNT = bounded(
     r"(?i)\s*(?:of the (?:\d{1,2} )?|more |other |different |种|个|条|项|处|次|类|点)?(?:findings?|causes?|checks?|files?|lines?|points?|places?|things?"
     r"|settings?|reasons?|possibilit|options?|signs?|sources?|candidates?|hypothes|facts?|runs?|metrics?|发现|原因|检查|文件|设置|可能|证据|指标|方面|假设|来源)"
@@ -149,6 +151,7 @@ def _numbers(said: Said, found: Sequence[Number], ids: Sequence[str], ledger: Le
     wrong = [*amiss, *(n for n in plain if _other_unit(n, on.cited) or of_another(text, n, on.rows, held_in))]
     held = [n for n in plain if n not in wrong and on.hold(text, n, n in own.places)]
     held += _elsewhere(said, found, [n for n in plain if n not in wrong and n not in held], own, rest)
+    held += listed(text, [n for n in plain if n not in wrong], held)
     yield from (Mark(r.start, r.end, "ratio") for r, of, true in ratios if true and any(m in stray for m in of))
     sums = equations(text)
     for n in plain:
@@ -187,7 +190,10 @@ def _ordered(text: str, found: Sequence[Number], plain: Sequence[Number], own: H
 
 def _strays(said: Said, plain: Sequence[Number], on: _Rests, ledger: Ledger) -> dict[Number, str]:
     """Numbers that are of something else than the statement tells, with the row that holds them, if it is one."""
-    strange = strangers(said.text, plain, on.rows, [*ledger.rows.values()], held_in) if said.kind != "next" else ()
+    if said.kind == "next":
+        strange = respanned(said.text, plain, on.rows, held_in)
+    else:
+        strange = strangers(said.text, plain, on.rows, [*ledger.rows.values()], held_in)
     stray = {n: id for n in plain if (id := _stray(said.text, n, on, ledger))}
     return {n: _holder(n, ledger) for n in strange} | stray
 
@@ -213,7 +219,8 @@ def _derived(text: str, n: Number, own: Held, on: _Rests, near: bool) -> bool:
         return True
     if not near and _misses(n, mine, on.cited):
         return False
-    if follows(part, sentence(text, n), n, own, on.measured, near, next(shares(text, [n]), None)) or (
+    at, share = n.start - begin(text, n), next(shares(text, [n]), None)
+    if follows(part, at, sentence(text, n), n, own, on.measured, near, share) or (
         _REST.search(text[max(0, n.start - 40) : n.end + 24]) and complement(n, on.cited)
     ):
         return True
@@ -222,6 +229,8 @@ def _derived(text: str, n: Number, own: Held, on: _Rests, near: bool) -> bool:
     if n.family == "time" and n.known(
         replace(c, values=(c.value / 60,) * 2, family="time") for c in on.cited if c.family == "clock"
     ):
+        return True
+    if n.known(epochs(sentence(text, n), own, on.measured), near):
         return True
     return n.known(told(sentence(text, n), mine, theirs), near)
 
@@ -349,9 +358,9 @@ def _bounds(text: str, n: Number, cited: Sequence[Number]) -> bool:
 
 
 def _about(text: str, n: Number) -> bool:
-    return bool(_ABOUT.search(text[max(0, n.start - 14) : n.start])) or text[n.end : n.end + 6].strip().startswith(
-        ("左右", "多", "出头", "上下", "or so")
-    )
+    """Whether the text gives it as about; a duration in tens is: 70 minutes for 4,162 s."""
+    tens = n.family == "time" and n.values[0] >= 20 and not n.values[0] % 10
+    return tens or bool(_ABOUT.search(text[max(0, n.start - 14) : n.start])) or bool(_MORE.match(text[n.end :]))
 
 
 def _counts(text: str, n: Number) -> bool:

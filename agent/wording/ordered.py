@@ -70,6 +70,8 @@ def _verb_against(text: str, a: Number, b: Number) -> bool:
 def _rows_against(a: Number, b: Number, rows: Sequence[str], read: Read) -> bool:
     """Whether rows tell of the same two numbers as beginning and end, and each of them the other way."""
     orders = list[bool]()
+    if _goes_on(a, b, rows, read):
+        return False
     for row in rows:
         spans = [(m[1], m[2]) for p in (_SPAN, _ARROW) for m in p.finditer(row)]
         roles = dict(_TOLD.findall(row))
@@ -80,6 +82,14 @@ def _rows_against(a: Number, b: Number, rows: Sequence[str], read: Read) -> bool
             elif a.known(x) and b.known(y):
                 orders.append(True)
     return bool(orders) and not any(orders)
+
+
+def _goes_on(a: Number, b: Number, rows: Sequence[str], read: Read) -> bool:
+    """Whether one measure ends with the first number and another begins with the second: a count that starts anew."""
+    told = [dict(_TOLD.findall(row)) for row in rows]
+    ends = [i for i, roles in enumerate(told) if "last" in roles and a.known(read(roles["last"]))]
+    begins = [i for i, roles in enumerate(told) if "first" in roles and b.known(read(roles["first"]))]
+    return any(i != j for i in ends for j in begins)
 
 
 def misplaced(text: str, found: Sequence[Number], rows: Sequence[str], read: Read) -> Iterator[Number]:

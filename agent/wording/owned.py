@@ -28,7 +28,7 @@ _OF = bounded(r"^\s?of (?:the |all |its |their )?([a-z]{3,20})")
 _SEGMENT = re.compile(r"[;,；，]\s")
 _TALLY = bounded(
     r"(?i)\b(three|four|five|six|seven|eight|nine|ten)(?= (?:of the (?:\w{1,20} )?|logged |last |first |other |dead |failed )?"
-    r"(?:runs|ranks|nodes|jobs|seeds|losses|steps|evaluations|workers|requests|points|epochs|restarts|attempts)\b)|(?:[三四五六七八九十](?=[遍次轮]))"
+    r"(?:runs|ranks|nodes|jobs|seeds|losses|steps|evaluations|workers|requests|points|epochs|restarts|attempts)\b)|(?:(?<!第)(?<!第 )[三四五六七八九十](?=[遍次轮]))"
 )
 _COUNT = dict(zip("两三四五六七八九十", range(2, 11), strict=True)) | dict(
     zip(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), range(2, 11), strict=True)

@@ -18,14 +18,15 @@ from typing import Any
 from ...knowledge.search import Index
 from ...tools.findings import TriageError, clean
 from ...tools.looking.calc import calc
-from ...tools.looking.lines import lines_at
+from ...tools.looking.lines import WIDE, lines_at
 from ...tools.looking.search import head_lines, matches
-from ...tools.looking.told import measured, moved
+from ...tools.looking.told import exact, measured, moved
 from ...tools.relate.line import plain
+from ...tools.relate.moves import level
 from ...tools.relate.relate import Related
 from ...tools.series import Series
 from ...tools.store.answering import Limits
-from ...tools.store.store import Store
+from ...tools.store.store import Described, Store
 from ..evidence import Look, read_logs
 from ..store import store_of
 
@@ -89,7 +90,7 @@ class Toolbox:
         return _joined(lines, len(covered) - LISTED)
 
     def read(self, file: str, first: int = 1, last: int = 0) -> str:
-        """Lines of one file, with their numbers; at most 80.
+        """Lines of one file, with their numbers; at most 80, of few the longer ones.
 
         Args:
             file: a name from `files`.
@@ -99,6 +100,8 @@ class Toolbox:
         first = max(1, int(first))
         last = min(int(last) or first + 39, first + MOST_LINES - 1)
         found = lines_at(self._path(file), range(first, last + 1))
+        if 0 < len(found) < LONGEST // (2 * WIDE):
+            found = lines_at(self._path(file), range(first, last + 1), LONGEST // len(found) - len(file[:120]) - 12)
         return "\n".join(f"{clean(file, 120)}:{n}: {text}" for n, text in found) or f"no line {first} to {last}"
 
     def grep(self, pattern: str, file: str = "") -> str:
@@ -134,8 +137,10 @@ class Toolbox:
         Args:
             query: over files, series(metric, key, axis, "at", value, "group", file, line, rank; "at" is the step or
                 whatever the axis counts), settings, events, claims, scores, findings, code_facts, and a table for each
-                table that was read.
+                table that was read; empty for a list of those, with their columns and ranges.
         """
+        if not query.strip():
+            return "\n".join(_described(t) for t in self._store.describe() if t.file) or "no file was read as a table"
         found = self._store.ask(query, Limits(seconds=SECONDS, rows=ROWS))
         lines = [" | ".join(found.columns), *(" | ".join(map(_cell, row)) for row in found.rows)]
         return "\n".join(lines) + (f"\n({found.cut})" if found.cut else "")
@@ -155,7 +160,7 @@ class Toolbox:
         out = [line for m in moves[:SHOWN] for line in moved(m, bool(wanted), SHOWN)]
         apart = [c for c in found.contrasts if not wanted or wanted in (plain(c.metric), plain(c.key))]
         out += [f"{clean(c.key, 60)} by {clean(c.by, 40)}: {', '.join(clean(d, 40) for d in c.different[:6])} "
-                f"{c.theirs:.4g}, the others {c.others:.4g}" for c in apart[:SHOWN]]  # fmt: skip
+                f"{level(c.theirs)}, the others {level(c.others)}" for c in apart[:SHOWN]]  # fmt: skip
         if found.onset and not wanted:
             begun = found.onset
             out.insert(0, f"onset: {begun.move.line.said} at {begun.move.line.where(begun.change.i)}; still: "
@@ -259,8 +264,15 @@ class Toolbox:
         return [name]
 
 
+def _described(table: Described) -> str:
+    columns = (
+        f"{clean(name, 60)} {type_}{f' ({clean(of, 80)})' if of else ''}" for name, type_, _, of in table.columns
+    )
+    return f"{table.name} ({clean(table.file, 80)}, {table.rows} rows): {', '.join(columns)}"
+
+
 def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else clean(str(value), 120)
+    return exact(value) if isinstance(value, float) else clean(str(value), 120)
 
 
 def _joined(lines: Iterable[str], more: int) -> str:

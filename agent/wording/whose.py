@@ -30,6 +30,11 @@ PART = re.compile(
 )
 """Where a neighbourhood ends."""
 _WORD = bounded(r"[A-Za-z]{2,40}|[\u4e00-\u9fff]{1,40}")
+_PLACE = bounded(r"(?i)\b(?:step|iter\w{0,6}|epoch|line|rank)s? $|第 ?$")
+_VALUE = r"(-?\d[\d.,]{0,20}(?:[eE]-?\d{1,2})?)\s?%?"
+_BETWEEN = bounded(rf"(?i)\bbetween {_VALUE} and {_VALUE}|(?:介于|取|在) ?{_VALUE} ?(?:和|与|到|至|-|–|~) ?{_VALUE}")
+_RANGE = bounded(rf"(?i)(?:\bbetween |(?<!from )(?<!从 ))(?<![\d.]){_VALUE} ?(?:to|and|到|至|和|–) ?{_VALUE}")
+"""A range as a sentence tells it, and as a row does."""
 _PLAIN = frozenset(
     re.findall(
         r"\w+",
@@ -133,7 +138,7 @@ def strangers(
         case: all rows.
         read: the numbers of a row.
     """
-    for rule in (_exchanged, _mispaired, _unpaired):
+    for rule in (_exchanged, _mispaired, _unpaired, _borrowed, respanned):
         yield from rule(text, found, rows, read)
     yield from _unbound(text, found, case, read)
 
@@ -171,8 +176,39 @@ def _exchanged(text: str, found: Sequence[Number], rows: Sequence[Row], read: Re
             of_a, of_b = mine[a] - mine[b], mine[b] - mine[a]
             straight = _weight(of_a & of_x), _weight(of_b & of_y)
             crossed = _weight(of_a & of_y), _weight(of_b & of_x)
+            if not any(w[0] != "#" for w in (of_a & of_y) | (of_b & of_x)):
+                continue  # beside other numbers alone stands whatever is a step of the same sum
             if (min(crossed) and sum(crossed) >= 2 * sum(straight) + 2) or (sum(crossed) > 2 and not sum(straight)):
                 yield from (a, b)
+
+
+def _borrowed(text: str, found: Sequence[Number], rows: Sequence[Row], read: Read) -> Iterator[Number]:
+    """A number that stands beside what its row has beside another one, and beside nothing of its own; of a place one
+    word is enough for that."""
+    mine, told = beside(text, found), [(row, _told(row.text, read)) for row in rows]
+    for n in found:
+        own = [(row, by, y) for row, by in told for y in by if n.known([y])]
+        if n.times or len(own) != 1 or own[0][0].id[0] == "M":
+            continue  # a measure tells its numbers by their role
+        row, by, y = own[0]
+        if any(y.known(pair) for pair in _joined(row.text, read)):
+            continue  # it shares its words with the one that it is joined to
+        need = 1 if _PLACE.search(text[max(0, n.start - 12) : n.start]) else 2
+        others = [m for m in by if _alike(n, m) and not n.known([m]) and _weight(mine[n] & (by[m] - by[y])) >= need]
+        if not mine[n] & by[y] and len(others) == 1 and not any(m.known(others) for m in found):
+            yield n
+
+
+def respanned(text: str, found: Sequence[Number], rows: Sequence[Row], read: Read) -> Iterator[Number]:
+    """An end of a range (`between 2 and 5`) whose other end the rows give with another one."""
+    told = [pair for row in rows for m in _RANGE.finditer(row.text) if len(pair := read(f"{m[1]} | {m[2]}")) == 2]
+    for m in _BETWEEN.finditer(text):
+        ends = [n for n in found if m.start(1) == n.start or m.start(2) == n.start]
+        if len(ends) != 2 or any(ends[0].known([x]) and ends[1].known([y]) for x, y in told):
+            continue
+        for x, y in told:
+            if ends[0].known([x]) != ends[1].known([y]):
+                yield ends[0] if ends[1].known([y]) else ends[1]
 
 
 def _mispaired(text: str, found: Sequence[Number], rows: Sequence[Row], read: Read) -> Iterator[Number]:

@@ -93,6 +93,10 @@ _LASTS = re.compile(
 _POWER = re.compile(r"(?<![\w.])(2|10)\s?\^\s?(\d{1,2})(?![\w.])", re.ASCII)
 _CLOCK = re.compile(r"(?<![\d:.])(\d\d):(\d\d)(?::(\d\d))?(?![\d:])")
 
+_CLOCK_HAN = re.compile(
+    r"(凌晨|清晨|早上|上午|中午|下午|傍晚|晚上)?\s?(?<!\d)(\d{1,2})\s?[点时]\s?(?:(\d{1,2})\s?分|(半))(?!钟)"
+)
+
 
 @dataclass(frozen=True)
 class Number:
@@ -162,6 +166,10 @@ def dated(text: str) -> Iterator[Number]:
             1.0 if m[3] else 119.0,
             family="clock",
         )
+    for m in _CLOCK_HAN.finditer(text):
+        later = 12 * (m[1] in ("下午", "傍晚", "晚上") and int(m[2]) < 12)
+        minutes = (int(m[2]) + later) * 60 + (30 if m[4] else int(m[3]))
+        yield Number(m.start(2), m.end(), (60.0 * minutes,) * 2, 119.0, family="clock")
     for m in _POWER.finditer(text):
         yield Number(m.start(), m.end(), (float(m[1]) ** int(m[2]),), 1.0)
     for m in _LASTS.finditer(text):

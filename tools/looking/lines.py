@@ -16,6 +16,8 @@ PIECES = 8
 """Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
 WIDE = 300
 """Characters of one line."""
+DEEPEST = 60
+"""Most blanks before a line that are shown."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,14 @@ def excerpts(path: Path, places: Sequence[Evidence], around: int = AROUND) -> li
     return [_excerpt(path, place, around, kept) for place in places]
 
 
-def lines_at(path: Path, wanted: Collection[int]) -> list[tuple[int, str]]:
-    """The lines of these numbers; one inside a private key is masked whole, wherever the key begins.
+def lines_at(path: Path, wanted: Collection[int], wide: int = WIDE) -> list[tuple[int, str]]:
+    """The lines of these numbers, as far in as they stand; one inside a private key is masked whole, wherever the key
+    begins.
+
+    Args:
+        path: the file.
+        wanted: numbers of lines, counted from 1.
+        wide: characters of one line.
 
     Raises:
         TriageError: the file cannot be opened.
@@ -51,7 +59,7 @@ def lines_at(path: Path, wanted: Collection[int]) -> list[tuple[int, str]]:
             for n, text in lines_of([chunk]):
                 after = in_key(text, inside)
                 if n in wanted:
-                    kept[n] = IN_KEY if inside and after else clean(visible_after(before, text), WIDE)
+                    kept[n] = IN_KEY if inside and after else _line(visible_after(before, text), wide)
                 if not inside and ends_key(text):  # its beginning is cut: what came before it is its body
                     kept |= dict.fromkeys(kept.keys() & set(maybe), IN_KEY)
                 maybe = [*maybe, n][-KEY_LINES:] if bare(text) else []
@@ -59,6 +67,13 @@ def lines_at(path: Path, wanted: Collection[int]) -> list[tuple[int, str]]:
         if last > max(wanted, default=0):
             break
     return list(kept.items())
+
+
+def _line(text: str, wide: int) -> str:
+    """A line cleaned, behind its own indentation: of a program or a YAML file it is a part of what is said."""
+    start = text[: len(text) - len(text.lstrip(" \t"))].expandtabs(4)[:DEEPEST]
+    said = clean(text, wide)
+    return f"{start}{said}" if said else ""
 
 
 def _excerpt(path: Path, place: Evidence, around: int, kept: Iterable[tuple[int, str]]) -> Excerpt:

@@ -27,6 +27,8 @@ FAR, MOST_DRIFTS = 0.5, 8
 """Share of its level that a measure goes over the whole run to be told without a change, and how many are."""
 FAR_OUT = 10.0
 """Deviations of a point by which both ends lie apart in any case."""
+PLAIN = 1e13
+"""Below it a level is written without a power of ten."""
 MOST_TOLD = 30
 """Changes of measures that are findings of their own, the clearest first; all of them are in the summary."""
 
@@ -161,10 +163,16 @@ def _whole(move: Move) -> Change:
 VERBS = {True: ("rises", "上升"), False: ("falls", "下降")}
 
 
+def level(value: float) -> str:
+    """Four digits, and a whole number in all of its digits; without a power of ten where people would write none."""
+    whole = float(value).is_integer() or abs(value) >= 1e4
+    return f"{value:.0f}" if whole and abs(value) < PLAIN else f"{value:.4g}"
+
+
 def described(move: Move, change: Change) -> tuple[str, str]:
     """`data_time rises from 0.04 to 0.76`, in both languages."""
     en, zh = VERBS[change.up]
-    levels = f"{change.before:.4g}", f"{change.after:.4g}"
+    levels = level(change.before), level(change.after)
     said = move.line.said
     return f"{said} {en} from {levels[0]} to {levels[1]}", f"{said} 从 {levels[0]} {zh}到 {levels[1]}"
 

@@ -52,6 +52,10 @@ SILENT = [
     ("From 0.719 to 7.69 it grew more than tenfold.", ("F3",)),
     ("People commonly clip at 1.0.", ("F3",)),
     ("梯度范数从 0.719 涨到 7.69，翻了不止一倍。", ("F3",)),
+    ("You should set the rate to 0.07 then.", ("F1",)),
+    ("The last finite loss is at step 3440.", ("F1",)),
+    ("第 3450 步起 loss 是 NaN。", ("F1",)),
+    ("建议把学习率改成 0.07。", ("F1",)),
 ]
 LOUD = [
     ("The loss was 12.7.", ("F1",), ["12.7"]),
@@ -73,6 +77,10 @@ LOUD = [
     ("It ended on 7 August.", ("F1",), ["7 August"]),
     ("The run took 4 h 40 min.", ("F1",), ["4 h 40 min"]),
     ("The limit that triage gives is 3.5.", ("F3",), ["3.5"]),
+    ("The first NaN is logged at step 3440.", ("F1",), ["3440"]),
+    ("第 3440 步起 loss 是 NaN。", ("F1",), ["3440"]),
+    ("I have already set the rate to 0.07 and run it.", ("F1",), ["0.07"]),
+    ("我已经把学习率改成 0.07。", ("F1",), ["0.07"]),
 ]
 
 
@@ -112,7 +120,8 @@ def test_a_calculation_vouches_for_its_result_only_where_its_numbers_come_from_t
      ("two hundred and five", 205),     ("一万六千", 16000), ("三百二十", 320), ("3 万亿", 3e12), ("两成", 0.2),
      ("one in five", 0.2), ("三分之一", 1 / 3), ("tripled", 3), ("六倍", 6), ("4 h 40 min", 16800), 
      ("13 分 23 秒", 803), ("2025-08-07", 807),
-     ("8 月 7 日", 807), ("August 7, 2025", 807), ("18:02:57", 64977), ("four hours", 14400)],
+     ("8 月 7 日", 807), ("August 7, 2025", 807), ("18:02:57", 64977), ("four hours", 14400),
+     ("下午 1 点 22 分", 48120), ("凌晨 1 点半", 5400)],
 )  # fmt: skip
 def test_numbers_are_read_in_digits_units_and_words(text, values):
     [number] = numbers(text)
@@ -169,6 +178,24 @@ def test_nothing_of_a_models_text_lives(text):
 
 def test_a_secret_in_a_reply_is_masked():
     assert "aB3dE6gH" not in inert("the key is hf_" + "aB3dE6gH" * 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [("see http://files.example/run_a_b_c.png?k=12.7 now", "http[:]//files.example/run_a_b_c.png?k=12.7["),
+     ("打开 www.example.com/x_y_z_w?n=12.7，", "www[.]example[.]com/x_y_z_w?n=12.7[")],
+)  # fmt: skip
+def test_a_mark_in_an_address_stands_behind_it_so_that_all_of_it_is_inert(ledger, text, whole):
+    reply = Reply(facts=[], cause=None, say=[Said(kind="because", text=text, cites=["F1"])])
+    assert whole in display(reply, ledger, "m").text
+
+
+@pytest.mark.parametrize("word", ["12.7", "node-17"])
+def test_a_secret_beside_a_mark_is_masked_as_a_whole(ledger, word):
+    reply = Reply(facts=[], cause=None, say=[Said(kind="because", text=f"{word} hf_{'aB3dE6gH' * 4}", cites=["F1"])])
+    shown = display(reply, ledger, "m").text
+    assert "aB3dE6gH" not in shown
+    assert f"{word}[" in shown
 
 
 def test_a_reply_is_read_whole_cut_off_in_prose_and_with_ids_that_do_not_exist():

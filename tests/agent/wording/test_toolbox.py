@@ -4,11 +4,13 @@
 import json
 import re
 import time
+from contextlib import closing
 
 import pytest
 
 from triage.agent.evidence import look
-from triage.agent.session import index
+from triage.agent.session import ask, index
+from triage.agent.wording.ledger import Ledger
 from triage.agent.wording.toolbox import LONGEST, Toolbox
 from triage.tools.findings import TriageError
 from triage.tools.looking.calc import calc
@@ -99,6 +101,100 @@ def test_changes_and_two_files_are_told(box):
     assert "loss: 399 points" in sides
     assert "against" in sides
     assert box.call("compare", {"first": "one.cfg", "second": "two.cfg"}).splitlines() == ["-lr = 1", "+lr = 2"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A run with a nested program, long rows, a counter of many digits, a drift and a level in the hundred thousands."""
+    run = tmp_path_factory.mktemp("written")
+    (run / "loop.py").write_text(
+        "class Loop:\n    def step(self):\n        if self.ready:\n\t\tself.push()\n        return 1\n"
+    )
+    (run / "job.yaml").write_text("sampling:\n  temperature: 0.7\ntop_k: 40\n")
+    rows = [{"text": "word " * 120, "mark": f"end-{i}"} for i in range(2)]
+    (run / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = [{"step": i, "samples": i * 1_048_583, "weight_norm": 7123.4561 + i / 1000, "gap": 0.002 * i + 0.01 * (i % 3),
+             "rate": (512_000 if i < 150 else 128_000) + 700 * (i % 5), "flat": 3.0 + 0.1 * (i % 4)} for i in range(300)]  # fmt: skip
+    (run / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    box = Toolbox(look([run]), index)
+    yield box
+    box.close()
+
+
+def test_a_line_is_read_as_far_in_as_it_stands(written):
+    said = written.call("read", {"file": "loop.py"}).splitlines()
+    assert said[1:3] == ["loop.py:2:     def step(self):", "loop.py:3:         if self.ready:"]
+    assert said[3] == "loop.py:4:         self.push()"
+    assert "job.yaml:2:   temperature: 0.7" in written.call("read", {"file": "job.yaml"})
+    assert "job.yaml:3: top_k: 40" in written.call("read", {"file": "job.yaml"})
+    assert "  loop.py:5:         return 1" in written.call("grep", {"pattern": "return"})
+
+
+def test_of_few_lines_more_of_each_is_read_and_a_result_stays_bounded(written, box):
+    both = written.call("read", {"file": "answers.jsonl"})
+    assert "end-0" in both
+    assert "end-1" in both
+    assert len(both) <= LONGEST
+    assert max(map(len, box.call("read", {"file": "train.py"}).splitlines())) < 330
+
+
+def test_a_query_shows_whole_numbers_whole_and_others_to_eight_digits(written):
+    said = written.call("sql", {"query": "select samples, weight_norm from train_jsonl where step in (7, 9)"})
+    assert said.splitlines()[1:] == ["7340081 | 7123.4631", "9437247 | 7123.4651"]
+    assert "0.1" in written.call("sql", {"query": "select 0.1::float as x"}).splitlines()[1:]
+
+
+def test_an_empty_query_lists_the_tables_with_their_columns_and_ranges(written, box):
+    said = written.call("sql", {"query": " "})
+    assert re.search(r"^train_jsonl \(train.jsonl, 300 rows\): step DOUBLE \(0 \.\. 299\), samples", said, re.M)
+    assert "findings" not in said
+    with closing(Toolbox(look([box.look.run.root / "one.cfg"]), index)) as bare:
+        assert bare.call("sql", {"query": ""}) == "no file was read as a table"
+
+
+@pytest.mark.parametrize(
+    ("column", "names", "last"),
+    [("device", ("d0", "d1", "d2", "d3"), 61.5), ("host", ("alpha", "beta", "gamma"), 70.25)],
+)
+def test_a_measure_of_many_groups_is_one_row_that_names_the_ones_at_the_ends(tmp_path, column, names, last):
+    rows = [
+        f"{60 * i},{n},{40 + j if n != names[1] or i < 9 else last}" for i in range(10) for j, n in enumerate(names)
+    ]
+    (tmp_path / "use.csv").write_text("\n".join([f"seconds,{column},used_gib", *rows]))
+    [row] = [text for text in _measured(tmp_path) if "used_gib" in text]
+    assert f"{10 * len(names)} points in {len(names)} groups ({column}={names[0]} to {column}={names[-1]})" in row
+    assert (
+        f"lowest 40, highest {last:g}, at the end from 40 ({column}={names[0]}) to {last:g} ({column}={names[1]})"
+        in row
+    )
+
+
+def test_two_groups_and_a_measure_without_any_have_rows_of_their_own(tmp_path):
+    rows = [f"{i},{n},{40 + i}" for i in range(10) for n in ("left", "right")]
+    (tmp_path / "use.csv").write_text("\n".join(["step,side,used_gib", *rows]))
+    (tmp_path / "train.jsonl").write_text(
+        "\n".join(json.dumps({"step": i, "loss": 2.5, "pairs_seen": i * 1_048_583}) for i in range(1, 40))
+    )
+    told = _measured(tmp_path)
+    assert sum("used_gib: 10 points" in text for text in told) == 2
+    assert any(text.startswith("pairs_seen: 39 points, step 1 to 39, first 1048583, last 40894737") for text in told)
+    assert not any("groups" in text for text in told)
+
+
+def _measured(run):
+    """The rows of the ledger on what a run measures."""
+    return [row.text for row in Ledger.of(ask("what is wrong?", [run])).rows.values() if row.id[0] == "M"]
+
+
+def test_a_drift_is_told_as_one_and_levels_in_plain_digits(written):
+    assert re.search(
+        r"gap: no lasting change, rises all along, 0\.0\d+ first, 0\.5\d+ last",
+        written.call("relate", {"metric": "gap"}),
+    )
+    assert re.search(r"rate falls from 51\d{4} to 12\d{4} at step 150", written.call("relate", {"metric": "rate"}))
+    flat = written.call("relate", {"metric": "flat"})
+    assert flat.startswith("flat: no lasting change, 3.")
+    assert "all along" not in flat
 
 
 @pytest.mark.parametrize(
