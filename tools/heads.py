@@ -60,6 +60,24 @@ SCORED_TASKS = bounded(
 )
 """Tasks with their measures in front, however the evaluation was set up behind them."""
 
+_SCORED = bounded(
+    rb"(?i)(?:^|[\"'_.\s-])(?:acc(?:uracy)?|(?:balanced|top[15])_acc\w{0,6}|f1(?:[_-]\w{1,12})?|precision(?:_\w{1,12})?|recall(?:_\w{1,12})?|(?:roc_?|pr_?)?auc(?:_\w{1,12})?"
+    rb"|bleu\w{0,8}|rouge\w{0,8}|exact_match|em|wer|cer|mrr(?:@\d{1,3})?|ndcg\w{0,4}(?:@\d{1,3})?|pass(?:@|_at_)\d{1,4}|win_?rate|perplexity"
+    rb"|matthews?\w{0,12}|mcc|ece|m?iou|map(?:@\d{1,3})?)[\"']?\s{0,4}[:=]\s{0,4}\"?[-\d.n]"
+)
+"""A number under the name of a score."""
+_SHARED = bounded(rb"(?m)^[^\n:=]{2,60}[:=]\s{0,8}\d{1,3}(?:\.\d{1,6})?\s?%\s{0,4}$")
+"""A line of a name and a share in percent."""
+SCORES = 3
+"""Scores from which on a text is one of results."""
+
+
+def scored(start: bytes, settings: int = 0) -> bool:
+    """Whether it names scores, and more of them than twice the settings beside them."""
+    found = len(_SCORED.findall(start)) + len(_SHARED.findall(start))
+    return found >= SCORES and found > 2 * settings
+
+
 MARKUP = {
     ".html": re.compile(rb"<table", re.I), ".htm": re.compile(rb"<table", re.I),
     ".tex": re.compile(rb"\\begin\{(?:tabular|longtable)"), ".latex": re.compile(rb"\\begin\{(?:tabular|longtable)"),
@@ -169,7 +187,7 @@ def holds_rows(path: Path) -> bool:
     start = head(path, SETTINGS_HEAD)
     if suffix in (".ini", ".cfg"):
         return len(_SECTIONS.findall(start)) >= RECORDS
-    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED))
+    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED)) or (suffix == ".json" and scored(start))
     return listed or len(_COUNTED.findall(start)) >= RECORDS
 
 

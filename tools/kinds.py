@@ -15,20 +15,8 @@ from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from .heads import (
-    ARRAYS,
-    MARKUP,
-    NAMES_ONLY,
-    RULED,
-    SCALAR_TABLE,
-    SCORED_TASKS,
-    SWANLAB_POINT,
-    TRACKED,
-    columned,
-    csv_header,
-    exported,
-    grouped,
-    holds_rows,
-    metric_records,
+    ARRAYS, MARKUP, NAMES_ONLY, RULED, SCALAR_TABLE, SCORED_TASKS, SWANLAB_POINT, TRACKED, columned, csv_header, exported,
+    grouped, holds_rows, metric_records, scored,
 )  # fmt: skip
 from .patterns import bounded
 from .reading import POINTER, POINTER_WHY, is_binary
@@ -316,7 +304,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("data", "records with text keys")
     if records or SCORED_TASKS.match(head):
         return None if records else Recognised("eval", "JSON with a measure of each task")
-    if _CONFIG_KEY.search(head) or re.search(r"config|cfg|args|settings|params", name, _I):
+    settings = len(_CONFIG_KEY.findall(head))
+    if (settings and not scored(head, settings)) or re.search(r"config|cfg|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
     if _REQUEST.search(head) and _SAMPLED.search(head):
         return Recognised("config", "request to a server: a prompt and sampling parameters")
@@ -343,9 +332,14 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("metrics", "lines of clock, value and step")
     if _DRAWN.search(head) or columned(head):
         return Recognised("table", "rows of a monitoring tool or a scheduler")
+    pairs = _mostly_pairs(head)
+    keys = _YAML.findall(head)
+    named = len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head)  # twice: who speaks
+    if (pairs or named) and scored(head):
+        return Recognised("document", "names with their scores")
     if _VERSIONED.match(head) or len(_LISTED.findall(head)) >= 3:
         return Recognised("document", "changes of files, or a list of them with their sizes")
-    if _mostly_pairs(head):
+    if pairs:
         return Recognised("config", "text with `key = value` lines")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
@@ -353,8 +347,7 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("log", "lines of one shape with numbers in them")
     if _FLAGS.search(head):
         return Recognised("script", "text with command-line flags")
-    keys = _YAML.findall(head)
-    if len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head):  # twice: who speaks
+    if named:
         return Recognised("config", "text with `key: value` lines")
     return Recognised("log", "text file named by the user") if alone else None
 

@@ -23,6 +23,8 @@ YAML_LIMIT = 2 << 20
 """Bytes of a YAML file: its parser is slow."""
 PLACED = 8 << 20
 """Bytes of a document in which the line of every row is looked up."""
+PRINTED = 5000
+"""Lines of one output of a notebook."""
 NESTED = 64
 """Levels of a damaged document that are closed again."""
 _NUMBER = bounded(r"[-+]?\d{1,25}(?:\.\d{0,25})?(?:e[-+]?\d{1,3})?")
@@ -216,17 +218,20 @@ def read_notebook(text: str) -> Iterator[Raw]:
     cells = value.get("cells") if isinstance(value, dict) else None
     cells = [cell if isinstance(cell, dict) else {} for cell in (cells if isinstance(cells, list) else ())]
     yield from _results(cells)
-    for i, cell in enumerate(cells if "<table" in text else ()):
+    for i, cell in enumerate(cells):
         outputs = cell.get("outputs")
-        for output in outputs if isinstance(outputs, list) else ():
-            data = output.get("data") if isinstance(output, dict) else None
-            html = _joined(data.get("text/html")) if isinstance(data, dict) else ""
-            plain = _joined(data.get("text/plain")) if isinstance(data, dict) else _joined(output.get("text"))
-            found = list(read_html(html)) or list(read_text(Line(n, t) for n, t in enumerate(plain.split("\n"), 1)))
-            for raw in found:
-                raw.part = f"cell {i}" + (f": {raw.part}" if raw.part else "")
-                raw.lines = [0] * len(raw)
-                yield raw
+        outputs = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        printed = "".join(_joined(o.get("text")) for o in outputs if o.get("output_type") == "stream")
+        given = [o["data"] for o in outputs if isinstance(o.get("data"), dict)]
+        found = [raw for data in given for raw in read_html(_joined(data.get("text/html")))]
+        texts = [printed, *(_joined(data.get("text/plain")) for data in given if not data.get("text/html"))]
+        for said in texts:
+            lines = said.replace("\r", "\n").split("\n")[:PRINTED]
+            found += read_text(Line(n, t) for n, t in enumerate(lines, 1))
+        for raw in found:
+            raw.part = f"cell {i}" + (f": {raw.part}" if raw.part else "")
+            raw.lines = [0] * len(raw)
+            yield raw
 
 
 def _results(cells: list[dict[str, Any]]) -> Iterator[Raw]:

@@ -1,0 +1,112 @@
+"""Results said one a line, `name: value`, below what they are of: a row for each name above them.
+
+`Accuracy: 0.81 (81.0%)` says one number twice, `Blocked: 9 (20.5%)` a count and its share, `Exact match: 82.2%
+(4108/5000)` a share and of how many, `39 correct` a count before its name. A further row begins where the first key
+comes again, or at a line that names what follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ...patterns import bounded
+from ...reading import Line
+from ..cells import is_number, number
+from ..raw import Raw, Records, short
+from ..vocabulary import is_result
+from ..written.headings import caption
+
+PAIRS = 5000
+"""Lines of a block of pairs; what goes on for longer is a log."""
+_PAIR = bounded(
+    r"^[\s*•▪●◦|>✓✅-]{0,12}([^\s:=：#|][^:=：|]{0,100}?)(?:\s{0,40}[:=：]\s{0,40}|\s{2,60}|\t\s{0,20}|\.{3,60}\s{0,4})(\S.{0,200}?)\s*$"
+)
+_BRACKETED = bounded(r"^[\s*•>-]{0,12}([^\W\d_].{2,120}?[\])])\s{0,8}=\s{0,8}(-?\d{1,12}(?:\.\d{1,12})?%?)\s*$")
+"""A measure whose name has its setting in brackets, with signs of its own: `AP @[ IoU=0.50 | area=all ] = 0.32`."""
+_BEFORE = bounded(r"^\s{0,12}(\d{1,9}(?:\.\d{1,6})?%?)\s{1,4}([^\W\d_][^\W\d_]{2,30}(?: [^\W\d_]{1,20})?)\s*$")
+_SHARE = bounded(r"^\(\s?([-+]?\d{1,3}(?:\.\d{1,6})?)\s?[%％]\s?\)$")
+_COUNT = bounded(r"^[(\[]?\s?(\d{1,9})\s?(?:/|of|out of)\s?(\d{1,9})\s?[)\]]?$")
+_SPLIT = bounded(r"^(\S{1,40}(?:\s[^\W\d_]\w{0,12})?)\s{1,8}([(\[].{1,60}[)\]])$")
+_MATRIX = re.compile(r"[\s\[\](),.\d+-]+$")
+
+
+def told(lines: Sequence[Line], title: str = "", above: str = "") -> Iterator[tuple[str, Raw]]:
+    """(what stands above them, the rows) of a block of lines; nothing where most of them are no pairs."""
+    if len(lines) > PAIRS:
+        return
+    held: list[tuple[str, dict[str, str], int]] = []
+    under, row, at, pairs, others = above, dict[str, str](), 0, 0, 0
+    for line in lines:
+        name = caption(line.text) if _names(line.text) else ""
+        if name:
+            held, under, row, at = [*held, (under, row, at)], name, {}, line.number
+            continue
+        found = _pair(line.text)
+        if found is None:
+            opens = caption(line.text) if not row else ""
+            under = opens or under
+            others += not (opens or _MATRIX.match(line.text))
+            continue
+        pairs += 1
+        key, value = found
+        if key in row:
+            held, row, at = [*held, (under, row, at)], {}, 0
+        at = at or line.number
+        row |= _values(key, value, row)
+    held = [h for h in (*held, (under, row, at)) if h[1]]
+    if pairs and pairs * 3 >= (pairs + others) * 2:
+        yield from _tables(held, title, above)
+
+
+def _names(text: str) -> bool:
+    """Whether a line is written as one above what it is of: `Test set:`, `{'C': 0.1}`."""
+    said = text.strip()
+    return said.rstrip("*").endswith((":", "：")) or (said[:1] == "{" and said[-1:] == "}")
+
+
+def _pair(text: str) -> tuple[str, str] | None:
+    if len(text) >= 400:
+        return None
+    if (match := _BRACKETED.match(text)) is not None:
+        return re.sub(r"\s+", " ", match[1]).strip(), match[2]
+    if (match := _BEFORE.match(text)) is not None:
+        return match[2].strip(), match[1]
+    match = _PAIR.match(text)
+    if match is None or match[1].startswith("-"):
+        return None
+    return match[1].strip("*` \t"), match[2].strip("*` \t")
+
+
+def _values(key: str, value: str, row: dict[str, str]) -> dict[str, str]:
+    """The cells of a pair: the value, and the share or the count behind it under names of their own."""
+    made = {key: short(value)}
+    split = _SPLIT.match(value)
+    first = number(split[1]) if split else None
+    if split is None or first is None or (count := _COUNT.match(split[2]) or _SHARE.match(split[2])) is None:
+        if (part := _COUNT.match(value)) is not None and int(part[1]) <= int(part[2]):
+            return {key: part[1], f"{key} of": part[2]}
+        return made
+    if count.re is _COUNT:
+        same = row.get("n", count[2]) == count[2]
+        return {key: split[1], **({"n": count[2]} if same else {f"{key} of": count[2]})}
+    share = float(count[1])
+    twice = any(abs(first[0] * scale - share) <= 0.06 for scale in (1, 100))
+    return {key: split[1]} if twice else {key: split[1], f"{key} (%)": f"{count[1]}%"}
+
+
+def _tables(held: list[tuple[str, dict[str, str], int]], title: str, above: str) -> Iterator[tuple[str, Raw]]:
+    """The rows of one thing each; the same keys below several names are one table."""
+    groups: dict[str, list[tuple[dict[str, str], int]]] = {}
+    for under, row, at in held:
+        groups.setdefault(under, []).append((row, at))
+    for under, rows in groups.items():
+        table = Records(title)
+        for row, at in rows:
+            table.add(row, at)
+        raw = table.raw
+        raw.loose = True
+        numbers = [n for n, c in zip(raw.names, raw.columns, strict=True) if is_number(str(c[0] or ""))]
+        single = len(raw.names) == 1 and numbers and is_result(raw.names[0])
+        if (len(numbers) > 1 and len(numbers) * 2 >= len(raw.names)) or single:
+            yield under, raw
