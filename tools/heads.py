@@ -109,6 +109,20 @@ _LABEL = bounded(r"(?!nan$|none$|null$|true$|false$|[-+]?inf)[^\W\d][\w./@-]{0,4
 """What a row may be called by."""
 
 
+_TEXT_OF_CLASS = re.compile(
+    rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
+    rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"
+)
+_CLASS_COLUMN = re.compile(  # of a data set of texts and their classes
+    rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
+)
+
+
+def classed(first: bytes) -> bool:
+    """Whether a header is that of texts and their classes."""
+    return bool(_TEXT_OF_CLASS.search(first) and _CLASS_COLUMN.search(first))
+
+
 def metric_records(start: bytes) -> bool:
     """Whether numbers stand under the names of a metric and of a step or epoch."""
     keys = _keys(start)

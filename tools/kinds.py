@@ -15,9 +15,23 @@ from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from .heads import (
-    ARRAYS, MARKUP, NAMES_ONLY, RULED, SCALAR_TABLE, SCORED_TASKS, SWANLAB_POINT, TRACKED, columned, csv_header, exported,
-    grouped, holds_rows, metric_records, scored,
-)  # fmt: skip
+    ARRAYS,
+    MARKUP,
+    NAMES_ONLY,
+    RULED,
+    SCALAR_TABLE,
+    SCORED_TASKS,
+    SWANLAB_POINT,
+    TRACKED,
+    classed,
+    columned,
+    csv_header,
+    exported,
+    grouped,
+    holds_rows,
+    metric_records,
+    scored,
+)
 from .patterns import bounded
 from .reading import POINTER, POINTER_WHY, is_binary
 
@@ -100,13 +114,6 @@ _TEXT_KEY = re.compile(
     r"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target|问题|提问|题目|指令|回答|(?:标准|参考)?答案|回复)['\"]\s*:(?!\s*(?:[-+.\d]|nan\b|inf|null\b|true\b|false\b))".encode(), _I
 )  # fmt: skip
 """A key of texts with something else than a number under it."""
-_TEXT_OF_CLASS = re.compile(
-    rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
-    rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"
-)
-_CLASS_COLUMN = re.compile(  # of a data set of texts and their classes
-    rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
-)
 _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
@@ -281,7 +288,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first) and _is_sampled(first):
             return by_name or Recognised("generations", "texts beside why they ended, or how they were drawn")
-        if _TEXT_COLUMN.search(first) or (_TEXT_OF_CLASS.search(first) and _CLASS_COLUMN.search(first)):
+        if _TEXT_COLUMN.search(first) or classed(first):
             return by_name or Recognised("data", "table with a text column")
         return by_name
     if _FLIGHT.search(head):

@@ -15,7 +15,7 @@ from ..reading import Line
 from .cells import MISSING, is_number
 from .header import has_header, holds_pairs, like_pairs, unit_row
 from .lined.classes import BLANKS, is_report, is_row, report
-from .lined.told import told
+from .lined.told import opens, told
 from .nvidia import read_smi
 from .raw import CELLS, TABLES, UNDER, Raw, short
 from .vocabulary import known
@@ -106,7 +106,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[Text]:
         if text and not titled and not text.startswith("```") and not is_report(text) and len(held) < BLOCK:
             held.append(Line(line.number, text.expandtabs(8) if "\t" in text and "  " in text else text))
             continue
-        open_.stand_alone([one.text for one in held])
+        open_.stand_alone([one.text for one in held], opens)
         if held:
             yield Text(open_.said, open_.caption, held)
         held = [line] if is_report(text) else []

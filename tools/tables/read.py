@@ -23,6 +23,7 @@ from .lined.listings import read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
 from .lined.profiler import read_profiled
+from .lined.told import read_ends
 from .prometheus import is_prometheus, read_prometheus
 from .raw import TABLES, Raw, words_of
 from .roles import with_roles
@@ -46,7 +47,7 @@ RESULT_ROWS = 200
 LEAD = bounded(
     r"^\W{0,3}(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)(?:[ \t|:-]{1,4}(?:\[[^\[\]]{1,60}\]|[\w.]{1,40}(?=\s(?:-|\|)\s)"
-    r"|(?:INFO|WARN(?:ING)?|DEBUG|ERROR|CRITICAL)\b)){0,4}[ \t]?(?:[|:-]{1,3}[ \t])?"
+    r"|(?:INFO|WARN(?:ING)?|DEBUG|ERROR|CRITICAL)\b)){0,4}[ \t]?(?:[|:-]{1,3}(?:[ \t]|$))?"
     r"|^(?:INFO|WARNING|DEBUG|ERROR):[\w.]{1,40}:[ \t]?"
 )
 """A clock, who speaks and how loud, before what a line of a log says."""
@@ -108,8 +109,8 @@ def read_results(lines: Iterable[Line], name: str) -> tuple[Table, ...]:
 
     What stands before every line (a clock, who speaks, how loud) is left out; what goes along the way is no result.
     """
-    plain = (Line(line.number, LEAD.sub("", line.text[:1000])) for line in islice(lines, LOG_LINES))
-    raws = (raw for raw in read_text(plain) if len(raw) <= RESULT_ROWS)
+    plain = [Line(line.number, LEAD.sub("", line.text[:1000])) for line in islice(lines, LOG_LINES)]
+    raws = (raw for raw in (*read_text(plain), *read_ends(plain)) if len(raw) <= RESULT_ROWS)
     found = [with_roles(form, name) for raw in raws for form in shaped(raw)]
     return tuple(t for t in found if len(t) and not t.of("axis") and is_scored(t))
 

@@ -8,7 +8,7 @@ comes again, or at a line that names what follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...patterns import bounded
 from ...reading import Line
@@ -28,6 +28,12 @@ _BEFORE = bounded(r"^\s{0,12}(\d{1,9}(?:\.\d{1,6})?%?)\s{1,4}([^\W\d_][^\W\d_]{2
 _SHARE = bounded(r"^\(\s?([-+]?\d{1,3}(?:\.\d{1,6})?)\s?[%％]\s?\)$")
 _COUNT = bounded(r"^[(\[]?\s?(\d{1,9})\s?(?:/|of|out of)\s?(\d{1,9})\s?[)\]]?$")
 _SPLIT = bounded(r"^(\S{1,40}(?:\s[^\W\d_]\w{0,12})?)\s{1,8}([(\[].{1,60}[)\]])$")
+_END = bounded(
+    r"^\W{0,6}((?:final|best|overall|test|average|mean|最终|最佳|总体|测试|平均)\s?[^\W\d_][\w @()-]{1,40}?)"
+    r"\s{0,4}[:=：]\s{0,4}(-?\d{1,9}(?:\.\d{1,18})?(?:e-?\d{1,3})?\s?%?)\W{0,3}$", re.IGNORECASE
+)  # fmt: skip
+ENDS = 20
+"""Names that a log says of the whole; more are none."""
 _MATRIX = re.compile(r"[\s\[\](),.\d+-]+$")
 
 
@@ -59,6 +65,24 @@ def told(lines: Sequence[Line], title: str = "", above: str = "") -> Iterator[tu
         yield from _tables(held, title, above)
 
 
+def read_ends(lines: Iterable[Line]) -> Iterator[Raw]:
+    """What single lines of a log say of the whole, each name by its last line: `Final training loss: 0.41`."""
+    row, at = dict[str, str](), 0
+    for line in lines:
+        match = _END.match(line.text[:200])
+        if match is not None and is_result(match[1]) and is_number(match[2]):
+            row[match[1].strip()], at = match[2], line.number
+    if row and len(row) <= ENDS:
+        table = Records("ends")
+        table.add(row, at)
+        yield table.raw
+
+
+def opens(lines: Sequence[str]) -> bool:
+    """Whether the first line of a block says what the names and values below it are of."""
+    return len(lines) > 1 and _pair(lines[0]) is None and all(_pair(text) is not None for text in lines[1:3])
+
+
 def _names(text: str) -> bool:
     """Whether a line is written as one above what it is of: `Test set:`, `{'C': 0.1}`."""
     said = text.strip()
@@ -80,19 +104,19 @@ def _pair(text: str) -> tuple[str, str] | None:
 
 def _values(key: str, value: str, row: dict[str, str]) -> dict[str, str]:
     """The cells of a pair: the value, and the share or the count behind it under names of their own."""
-    made = {key: short(value)}
     split = _SPLIT.match(value)
     first = number(split[1]) if split else None
-    if split is None or first is None or (count := _COUNT.match(split[2]) or _SHARE.match(split[2])) is None:
+    count, share = (_COUNT.match(split[2]), _SHARE.match(split[2])) if split else (None, None)
+    if split is None or first is None or not (count or share):
         if (part := _COUNT.match(value)) is not None and int(part[1]) <= int(part[2]):
             return {key: part[1], f"{key} of": part[2]}
-        return made
-    if count.re is _COUNT:
+        return {key: short(value)}
+    if count is not None:
         same = row.get("n", count[2]) == count[2]
         return {key: split[1], **({"n": count[2]} if same else {f"{key} of": count[2]})}
-    share = float(count[1])
-    twice = any(abs(first[0] * scale - share) <= 0.06 for scale in (1, 100))
-    return {key: split[1]} if twice else {key: split[1], f"{key} (%)": f"{count[1]}%"}
+    points = share[1] if share else ""
+    twice = any(abs(first[0] * scale - float(points)) <= 0.06 for scale in (1, 100))
+    return {key: split[1]} if twice else {key: split[1], f"{key} (%)": f"{points}%"}
 
 
 def _tables(held: list[tuple[str, dict[str, str], int]], title: str, above: str) -> Iterator[tuple[str, Raw]]:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
 from ...patterns import bounded
@@ -58,12 +58,14 @@ class Headings:
         self._open = [*(h for h in self._open if h[0] < level), (level, text)]
         self.caption = ""
 
-    def stand_alone(self, lines: Sequence[str]) -> None:
-        """Take the lines of a block, where they are a numbered heading or a caption."""
+    def stand_alone(self, lines: Sequence[str], opens: Callable[[Sequence[str]], bool]) -> None:
+        """Take the lines of a block, where they are a numbered heading or a caption, or the first `opens` them."""
         if len(lines) == 1 and (part := numbered(lines[0])):
             self.enter(CAPTION - 1, part)
         elif 0 < len(lines) <= FEW and all(said := [caption(text) for text in lines]):
             self.caption = " / ".join(said)
+        elif opens(lines) and (said := caption(lines[0])):
+            self.caption = said
 
     @property
     def said(self) -> str:
@@ -94,8 +96,14 @@ def is_bar(text: str) -> bool:
 
 def caption(text: str) -> str:
     """What a line says that may stand above rows; empty for prose, times, messages of a log and rows themselves."""
-    said = _LINKED.sub(r"\1", _TAG.sub("", _BULLET.sub("", text, count=1))).strip("*`#= \t").rstrip(":：").rstrip("* ")
-    ruled = not said or len(said) > LETTERS or len(said.split()) > WORDS or "|" in said or "\\" in said
+    said = (
+        _LINKED.sub(r"\1", _TAG.sub("", _BULLET.sub("", text, count=1)))
+        .replace("**", "")
+        .strip("*`#= \t")
+        .rstrip(":：")
+    )
+    listed = said.count("`") > 2 or said.count(",") + said.count("，") > 2
+    ruled = listed or not said or len(said) > LETTERS or len(said.split()) > WORDS or "|" in said or "\\" in said
     if ruled or not re.search(r"[^\W\d_]", said) or len(_WIDE.split(said)) > 2:
         return ""
     valued = _VALUED.match(said) if text.lstrip()[:1] not in "{(" else None
