@@ -196,12 +196,15 @@ def holds_rows(path: Path) -> bool:
         return _PRINTED.search(head(path, NOTEBOOK)) is not None
     if suffix not in (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg"):
         return False
-    if suffix == ".json" and OF_RESULTS.search(path.stem.lower()):
+    told = suffix in (".json", ".yaml", ".yml")
+    if told and OF_RESULTS.search(path.stem.lower()):
         return True
     start = head(path, SETTINGS_HEAD)
     if suffix in (".ini", ".cfg"):
         return len(_SECTIONS.findall(start)) >= RECORDS
-    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED)) or (suffix == ".json" and scored(start))
+    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED)) or (
+        suffix in (".json", ".yaml", ".yml") and scored(start)
+    )
     return listed or len(_COUNTED.findall(start)) >= RECORDS
 
 

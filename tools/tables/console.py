@@ -13,13 +13,13 @@ from typing import NamedTuple
 from ..patterns import bounded
 from ..reading import Line
 from .cells import MISSING, is_number
-from .header import has_header, holds_pairs, like_pairs, unit_row
+from .header import has_header, holds_pairs, like_pairs, two_heads, unit_row
 from .lined.classes import BLANKS, is_report, is_row, report
 from .lined.told import opens, told
 from .nvidia import read_smi
 from .raw import CELLS, TABLES, UNDER, Raw, short
 from .vocabulary import known
-from .written.headings import CAPTION, Headings, caption, heading, is_bar, with_next
+from .written.headings import CAPTION, Headings, caption, heading, is_bar, titles, with_next
 
 LINE = 20_000
 """Characters of a line looked at."""
@@ -102,7 +102,9 @@ def _blocks(lines: Iterable[Line]) -> Iterator[Text]:
                 continue
             yield Text(open_.said, open_.caption, held)
             held = []
-        titled = heading(text) or (_ruled(held, text, after) and (CAPTION - 1, caption(held[-1].text)))
+        titled = heading(text)
+        if not titled and held and is_bar(text) and titles(held[-1].text, after):
+            titled = CAPTION - 1, caption(held.pop().text)
         if text and not titled and not text.startswith("```") and not is_report(text) and len(held) < BLOCK:
             held.append(Line(line.number, text.expandtabs(8) if "\t" in text and "  " in text else text))
             continue
@@ -114,15 +116,6 @@ def _blocks(lines: Iterable[Line]) -> Iterator[Text]:
             open_.enter(*titled)
     if held:
         yield Text(open_.said, open_.caption, held)
-
-
-def _ruled(held: Sequence[Line], text: str, after: str) -> bool:
-    """Whether a rule stands below a single line that is a title, and no head of columns."""
-    told = [line.text for line in held if not is_bar(line.text)]
-    if len(told) != 1 or told[0] != held[-1].text or not is_bar(text) or not caption(told[0]):
-        return False
-    words, below = told[0].split(), after.split()
-    return len(words) != len(below) or not any(map(is_number, below))
 
 
 def _of_block(block: Text) -> Iterator[Found]:
@@ -204,6 +197,8 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
     body = [(c, n) for c, n in body if len(c) <= width and any(c)]
     if width < 2 or not body:
         return
+    both = two_heads(names, [c for c, _ in body])
+    names, body = (both, body[1:]) if both else (names, body)
     units = unit_row(names, [c for c, _ in body])
     body = body[1:] if units else body
     raw = Raw.of_rows(

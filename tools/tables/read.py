@@ -12,13 +12,14 @@ from itertools import islice
 from pathlib import Path
 
 from ..findings import TriageError
+from ..heads import OF_RESULTS
 from ..patterns import bounded
 from ..reading import Line, head, is_binary, iter_chunks, iter_lines
 from . import binary
 from .console import read_text
 from .delimited import SAMPLE_LINES, read_delimited
 from .lined.called import read_called
-from .lined.dicts import read_printed
+from .lined.dicts import read_printed, read_shown
 from .lined.listings import read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
@@ -110,7 +111,7 @@ def read_results(lines: Iterable[Line], name: str) -> tuple[Table, ...]:
     What stands before every line (a clock, who speaks, how loud) is left out; what goes along the way is no result.
     """
     plain = [Line(line.number, LEAD.sub("", line.text[:1000])) for line in islice(lines, LOG_LINES)]
-    raws = (raw for raw in (*read_text(plain), *read_ends(plain)) if len(raw) <= RESULT_ROWS)
+    raws = (raw for raw in (*read_text(plain), *read_shown(plain), *read_ends(plain)) if len(raw) <= RESULT_ROWS)
     found = [with_roles(form, name) for raw in raws for form in shaped(raw)]
     return tuple(t for t in found if len(t) and not t.of("axis") and is_scored(t))
 
@@ -159,7 +160,7 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
     if suffix == ".ipynb":
         yield from read_notebook(_whole(path)[0])
     elif suffix in (".yaml", ".yml"):
-        yield from read_yaml(_whole(path)[0])
+        yield from read_yaml(_whole(path)[0], OF_RESULTS.search(path.stem.lower()) is not None)
     elif suffix == ".toml":
         yield from read_toml(_whole(path)[0])
     elif first[:1] == "{" and "'" in first and (shown := list(read_printed(_Bounded(path, LINED)))):
@@ -231,7 +232,7 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
     dicts = [] if suffix in DELIMITED else list(read_printed(_Bounded(path, LINED)))
     found = dicts if _cells(dicts) > _cells([raw for raw in found if not raw.loose]) else found
     yield from lined if _cells(lined) > 2 * _cells([raw for raw in found if not raw.loose]) else found
-    for reported in () if suffix in DELIMITED else (read_pressed, read_called, read_profiled):
+    for reported in () if suffix in DELIMITED else (read_shown, read_pressed, read_called, read_profiled):
         yield from reported(_Bounded(path, LINED))
 
 

@@ -11,9 +11,11 @@ from itertools import islice
 from typing import Any
 
 from ..findings import TriageError
+from ..heads import scored
 from ..patterns import bounded
 from ..reading import Line, parse_json
 from .console import read_text
+from .lined.dicts import read_shown
 from .raw import Raw, Records, short
 from .records import Walk, flat, limited
 
@@ -21,6 +23,8 @@ JSON_LIMIT = 32 << 20
 """Bytes of a document parsed as one value: as Python's objects it takes ten times as much."""
 YAML_LIMIT = 2 << 20
 """Bytes of a YAML file: its parser is slow."""
+SCORED = 64 << 10
+"""Characters of it in which names of scores are sought."""
 PLACED = 8 << 20
 """Bytes of a document in which the line of every row is looked up."""
 PRINTED = 5000
@@ -139,8 +143,9 @@ def _cell(value: Any) -> Any:
     return str(value) if isinstance(value, (list, dict)) else value
 
 
-def read_yaml(text: str) -> Iterator[Raw]:
-    """Tables of at least two rows: a single record is a configuration.
+def read_yaml(text: str, results: bool = False) -> Iterator[Raw]:
+    """Tables of at least two rows: a single record is a configuration, where neither the file (`results`) nor a key of
+    it names scores.
 
     Raises:
         TriageError: the file is no YAML.
@@ -150,11 +155,12 @@ def read_yaml(text: str) -> Iterator[Raw]:
     if len(text) > YAML_LIMIT:
         raise TriageError(f"over the limit of {YAML_LIMIT >> 20} MiB for YAML")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    walk = Walk(single=False)
+    results = results or scored(text[:SCORED].encode("utf-8", "replace"))
+    walk = Walk(single=results)
     try:
         for value in _stream(yaml.load_all(text, loader)):
             for raw in limited(walk.tables(_plain(value))):
-                if len(raw) > 1 and len(raw.names) > 1:
+                if (results or len(raw) > 1) and len(raw.names) > 1:
                     raw.loose = True
                     yield raw
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -226,8 +232,8 @@ def read_notebook(text: str) -> Iterator[Raw]:
         found = [raw for data in given for raw in read_html(_joined(data.get("text/html")))]
         texts = [printed, *(_joined(data.get("text/plain")) for data in given if not data.get("text/html"))]
         for said in texts:
-            lines = said.replace("\r", "\n").split("\n")[:PRINTED]
-            found += read_text(Line(n, t) for n, t in enumerate(lines, 1))
+            lines = [Line(n, t) for n, t in enumerate(said.replace("\r", "\n").split("\n")[:PRINTED], 1)]
+            found += [*read_text(lines), *read_shown(lines)]
         for raw in found:
             raw.part = f"cell {i}" + (f": {raw.part}" if raw.part else "")
             raw.lines = [0] * len(raw)

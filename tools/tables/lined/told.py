@@ -27,6 +27,11 @@ _BRACKETED = bounded(r"^[\s*•>-]{0,12}([^\W\d_].{2,120}?[\])])\s{0,8}=\s{0,8}(
 _BEFORE = bounded(r"^\s{0,12}(\d{1,9}(?:\.\d{1,6})?%?)\s{1,4}([^\W\d_][^\W\d_]{2,30}(?: [^\W\d_]{1,20})?)\s*$")
 _SHARE = bounded(r"^\(\s?([-+]?\d{1,3}(?:\.\d{1,6})?)\s?[%％]\s?\)$")
 _COUNT = bounded(r"^[(\[]?\s?(\d{1,9})\s?(?:/|of|out of)\s?(\d{1,9})\s?[)\]]?$")
+_RATED = bounded(r"^(\d{1,9})\s?/\s?(\d{1,9})\s{0,2}[=(:]\s{0,2}(\d{1,3}(?:\.\d{1,6})?\s?%)\s?\)?$")
+_FIRST = bounded(r"^(-?\d{1,9}\.\d{1,9}%?),\s.{1,160}$")
+"""A number, and what it is made of behind it: `24.31, 55.2/30.1/18.2/11.5 (BP=0.98)`."""
+_CUT = re.compile(r"\s?[|;｜；]\s?|,\s|，\s?")
+_SHORT = bounded(r"^([^\W\d_][^:=：]{0,40}?)\s?[:=：]\s?(\S.{0,60})$")
 _SPLIT = bounded(r"^(\S{1,40}(?:\s[^\W\d_]\w{0,12})?)\s{1,8}([(\[].{1,60}[)\]])$")
 _END = bounded(
     r"^\W{0,6}((?:final|best|overall|test|average|mean|最终|最佳|总体|测试|平均)\s?[^\W\d_][\w @()-]{1,40}?)"
@@ -47,6 +52,10 @@ def told(lines: Sequence[Line], title: str = "", above: str = "") -> Iterator[tu
         name = caption(line.text) if _names(line.text) else ""
         if name:
             held, under, row, at = [*held, (under, row, at)], name, {}, line.number
+            continue
+        if several := _several(line.text):
+            held, row, at = [*held, (under, row, at), (under, several, line.number)], {}, 0
+            pairs += 1
             continue
         found = _pair(line.text)
         if found is None:
@@ -102,8 +111,25 @@ def _pair(text: str) -> tuple[str, str] | None:
     return match[1].strip("*` \t"), match[2].strip("*` \t")
 
 
+def _several(text: str) -> dict[str, str]:
+    """The pairs of a line that holds several, `Model: a | Accuracy: 0.85 | N: 200`; none of any other line."""
+    parts = [p.strip() for p in _CUT.split(text.strip(" |*-\t"))] if len(text) < 400 else []
+    if not 2 <= len(parts) <= 12:
+        return {}
+    found = [match for p in parts if (match := _SHORT.match(p)) is not None]
+    numbers = sum(is_number(match[2]) for match in found)
+    if len(found) < len(parts) or numbers < 2 or len({match[1] for match in found}) < len(parts):
+        return {}
+    return {match[1].strip("*` "): match[2].strip("*` ") for match in found}
+
+
 def _values(key: str, value: str, row: dict[str, str]) -> dict[str, str]:
     """The cells of a pair: the value, and the share or the count behind it under names of their own."""
+    if (rated := _RATED.match(value)) is not None:
+        same = row.get("n", rated[2]) == rated[2]
+        return {key: rated[3], **({"n": rated[2]} if same else {f"{key} of": rated[2]})}
+    if (leading := _FIRST.match(value)) is not None:
+        return {key: leading[1]}
     split = _SPLIT.match(value)
     first = number(split[1]) if split else None
     count, share = (_COUNT.match(split[2]), _SHARE.match(split[2])) if split else (None, None)
@@ -121,16 +147,23 @@ def _values(key: str, value: str, row: dict[str, str]) -> dict[str, str]:
 
 def _tables(held: list[tuple[str, dict[str, str], int]], title: str, above: str) -> Iterator[tuple[str, Raw]]:
     """The rows of one thing each; the same keys below several names are one table."""
-    groups: dict[str, list[tuple[dict[str, str], int]]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[dict[str, str], int]]] = {}
     for under, row, at in held:
-        groups.setdefault(under, []).append((row, at))
-    for under, rows in groups.items():
+        alike = next((k for k in groups if k[0] == under and _one_kind(row, k[1])), None)
+        groups.setdefault(alike or (under, tuple(row)), []).append((row, at))
+    for (under, _), rows in groups.items():
         table = Records(title)
         for row, at in rows:
             table.add(row, at)
         raw = table.raw
         raw.loose = True
-        numbers = [n for n, c in zip(raw.names, raw.columns, strict=True) if is_number(str(c[0] or ""))]
+        first = [next((str(v) for v in c if v is not None), "") for c in raw.columns]
+        numbers = [n for n, v in zip(raw.names, first, strict=True) if is_number(v)]
         single = len(raw.names) == 1 and numbers and is_result(raw.names[0])
         if (len(numbers) > 1 and len(numbers) * 2 >= len(raw.names)) or single:
             yield under, raw
+
+
+def _one_kind(row: dict[str, str], keys: Sequence[str]) -> bool:
+    """Whether a row shares half of its keys with the first of its kind, or has its first key."""
+    return next(iter(row)) == keys[0] or 2 * len(row.keys() & {*keys}) >= len(row)

@@ -12,6 +12,7 @@ from ..raw import CELLS, Raw
 from ..vocabulary import axis_of, group_of, known, metric_of
 from .labels import numbered_header
 from .measured import measured
+from .parted import parted
 
 MEMBERS = 4
 """Columns of one word and a number from which on they are the members of a group."""
@@ -30,7 +31,7 @@ _ELSE = frozenset(("", "metric", "metrics", "name", "measure", "quantity", "item
 def shaped(raw: Raw) -> Iterator[Raw]:
     """The table, with its rows as columns where those are the measures, and members of a group as rows of their own."""
     if (turned := _turned(raw)) is None:
-        for one in measured(raw):
+        for one in measured(parted(raw)):
             yield from _apart(one)
     else:
         yield from _apart(turned)

@@ -94,6 +94,12 @@ def is_bar(text: str) -> bool:
     return _BAR.match(text) is not None
 
 
+def titles(text: str, after: str) -> bool:
+    """Whether a line above a rule is a title, and no head of columns over the line below the rule."""
+    below = after.split()
+    return bool(caption(text)) and (len(text.split()) != len(below) or not any(map(is_number, below)))
+
+
 def caption(text: str) -> str:
     """What a line says that may stand above rows; empty for prose, times, messages of a log and rows themselves."""
     said = (
