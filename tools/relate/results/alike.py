@@ -109,6 +109,8 @@ def _same(one: Row, other: Row) -> bool:
 def _pair(one: Row, other: Row) -> Same | None:
     """The two, where one name sets them apart and every figure is the same."""
     apart = [(a, b) for a, b in zip(one.names, other.names, strict=True) if a != b]
+    if one.line and one.line == other.line and one.file.endswith(".json"):
+        return None  # two sides of one record, which `scores.paired` holds against each other
     if len(apart) != 1 or any(REPEATED.search(x.lower()) for x in apart[0]) or not _named(*apart[0]):
         return None
     both = sorted(_figures(one).keys() & _figures(other).keys())

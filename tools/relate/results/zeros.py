@@ -75,8 +75,8 @@ def _no_words(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
 def _again(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
     """A task at exactly 0 that is above it, under the same names, when asked in another way or file."""
     none, some = _parted(name, rows)
-    other = {r.names: r for r in some if r.names and _level(r.values[name]) >= SOME}
-    apart = [(r, other[r.names]) for r in none if r.names in other]
+    other = {(r.part, r.names): r for r in some if r.names and _level(r.values[name]) >= SOME}
+    apart = [(r, other[r.part, r.names]) for r in none if (r.part, r.names) in other]
     apart = [(r, o) for r, o in apart if r.file != o.file and _no_chance(r, _level(o.values[name]))]
     if apart and len(rows) >= TASKS:
         beside = list({id(o): o for _, o in apart}.values())
