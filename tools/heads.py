@@ -60,6 +60,24 @@ SCORED_TASKS = bounded(
 )
 """Tasks with their measures in front, however the evaluation was set up behind them."""
 
+_SCORED = bounded(
+    rb"(?i)(?:^|[\"'_.\s-])(?:acc(?:uracy)?|(?:balanced|top[15])_acc\w{0,6}|f1(?:[_-]\w{1,12})?|precision(?:_\w{1,12})?|recall(?:_\w{1,12})?|(?:roc_?|pr_?)?auc(?:_\w{1,12})?"
+    rb"|bleu\w{0,8}|rouge\w{0,8}|exact_match|em|wer|cer|mrr(?:@\d{1,3})?|ndcg\w{0,4}(?:@\d{1,3})?|pass(?:@|_at_)\d{1,4}|win_?rate|perplexity"
+    rb"|matthews?\w{0,12}|mcc|ece|m?iou|map(?:@\d{1,3})?)[\"']?\s{0,4}[:=]\s{0,4}\"?[-\d.n]"
+)
+"""A number under the name of a score."""
+_SHARED = bounded(rb"(?m)^[^\n:=]{2,60}[:=]\s{0,8}\d{1,3}(?:\.\d{1,6})?\s?%\s{0,4}$")
+"""A line of a name and a share in percent."""
+SCORES = 3
+"""Scores from which on a text is one of results."""
+
+
+def scored(start: bytes, settings: int = 0) -> bool:
+    """Whether it names scores, and more of them than twice the settings beside them."""
+    found = len(_SCORED.findall(start)) + len(_SHARED.findall(start))
+    return found >= SCORES and found > 2 * settings
+
+
 MARKUP = {
     ".html": re.compile(rb"<table", re.I), ".htm": re.compile(rb"<table", re.I),
     ".tex": re.compile(rb"\\begin\{(?:tabular|longtable)"), ".latex": re.compile(rb"\\begin\{(?:tabular|longtable)"),
@@ -89,6 +107,20 @@ _GROUP_COLUMN = re.compile(
 """A column that says whose row it is: the rows are several curves, which the reader of tables tells apart."""
 _LABEL = bounded(r"(?!nan$|none$|null$|true$|false$|[-+]?inf)[^\W\d][\w./@-]{0,40}$", re.IGNORECASE)
 """What a row may be called by."""
+
+
+_TEXT_OF_CLASS = re.compile(
+    rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
+    rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"
+)
+_CLASS_COLUMN = re.compile(  # of a data set of texts and their classes
+    rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
+)
+
+
+def classed(first: bytes) -> bool:
+    """Whether a header is that of texts and their classes."""
+    return bool(_TEXT_OF_CLASS.search(first) and _CLASS_COLUMN.search(first))
 
 
 def metric_records(start: bytes) -> bool:
@@ -164,12 +196,15 @@ def holds_rows(path: Path) -> bool:
         return _PRINTED.search(head(path, NOTEBOOK)) is not None
     if suffix not in (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg"):
         return False
-    if suffix == ".json" and OF_RESULTS.search(path.stem.lower()):
+    told = suffix in (".json", ".yaml", ".yml")
+    if told and OF_RESULTS.search(path.stem.lower()):
         return True
     start = head(path, SETTINGS_HEAD)
     if suffix in (".ini", ".cfg"):
         return len(_SECTIONS.findall(start)) >= RECORDS
-    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED))
+    listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED)) or (
+        suffix in (".json", ".yaml", ".yml") and scored(start)
+    )
     return listed or len(_COUNTED.findall(start)) >= RECORDS
 
 

@@ -23,13 +23,15 @@ from .heads import (
     SCORED_TASKS,
     SWANLAB_POINT,
     TRACKED,
+    classed,
     columned,
     csv_header,
     exported,
     grouped,
     holds_rows,
     metric_records,
-)  # fmt: skip
+    scored,
+)
 from .patterns import bounded
 from .reading import POINTER, POINTER_WHY, is_binary
 
@@ -112,13 +114,6 @@ _TEXT_KEY = re.compile(
     r"|response|completion|query|problem|solution|input_ids|labels|token_ids|score|source|target|问题|提问|题目|指令|回答|(?:标准|参考)?答案|回复)['\"]\s*:(?!\s*(?:[-+.\d]|nan\b|inf|null\b|true\b|false\b))".encode(), _I
 )  # fmt: skip
 """A key of texts with something else than a number under it."""
-_TEXT_OF_CLASS = re.compile(
-    rb"(?i)(?:^|[,\t])\"?(?:query|queries|utterances?|sentences?[12]?|reviews?|tweets?|comments?|titles?|headlines?"
-    rb"|posts?|messages?|premise)\"?(?=[,\t\r\n]|$)"
-)
-_CLASS_COLUMN = re.compile(  # of a data set of texts and their classes
-    rb"(?i)(?:^|[,\t])\"?(?:labels?|intents?|class(?:es)?|categor(?:y|ies)|targets?|sentiments?)\"?(?=[,\t\r\n]|$)"
-)
 _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
@@ -293,7 +288,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
             return Recognised("metrics", "table with a step and a metric column")
         if _TEXT_COLUMN.search(first) and _is_sampled(first):
             return by_name or Recognised("generations", "texts beside why they ended, or how they were drawn")
-        if _TEXT_COLUMN.search(first) or (_TEXT_OF_CLASS.search(first) and _CLASS_COLUMN.search(first)):
+        if _TEXT_COLUMN.search(first) or classed(first):
             return by_name or Recognised("data", "table with a text column")
         return by_name
     if _FLIGHT.search(head):
@@ -316,7 +311,8 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("data", "records with text keys")
     if records or SCORED_TASKS.match(head):
         return None if records else Recognised("eval", "JSON with a measure of each task")
-    if _CONFIG_KEY.search(head) or re.search(r"config|cfg|args|settings|params", name, _I):
+    settings = len(_CONFIG_KEY.findall(head))
+    if (settings and not scored(head, settings)) or re.search(r"config|cfg|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
     if _REQUEST.search(head) and _SAMPLED.search(head):
         return Recognised("config", "request to a server: a prompt and sampling parameters")
@@ -343,9 +339,14 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("metrics", "lines of clock, value and step")
     if _DRAWN.search(head) or columned(head):
         return Recognised("table", "rows of a monitoring tool or a scheduler")
+    pairs = _mostly_pairs(head)
+    keys = _YAML.findall(head)
+    named = len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head)  # twice: who speaks
+    if (pairs or named) and scored(head):
+        return Recognised("document", "names with their scores")
     if _VERSIONED.match(head) or len(_LISTED.findall(head)) >= 3:
         return Recognised("document", "changes of files, or a list of them with their sizes")
-    if _mostly_pairs(head):
+    if pairs:
         return Recognised("config", "text with `key = value` lines")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
@@ -353,8 +354,7 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("log", "lines of one shape with numbers in them")
     if _FLAGS.search(head):
         return Recognised("script", "text with command-line flags")
-    keys = _YAML.findall(head)
-    if len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head):  # twice: who speaks
+    if named:
         return Recognised("config", "text with `key: value` lines")
     return Recognised("log", "text file named by the user") if alone else None
 

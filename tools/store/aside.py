@@ -45,9 +45,10 @@ def aside(
         with suppress(TriageError, OSError):
             size, counted = artifact.path.stat().st_size, artifact.kind == "metrics"
             if kept := logs.get(artifact.name):
-                from ..tables.read import read_pairs
+                from ..tables.read import read_pairs, read_results
 
                 rows += [t for t in read_pairs(lines_of(kept), artifact.name) if not t.of("axis")]
+                rows += read_results(lines_of(kept), artifact.name)
             if size > (TRIALS if counted else ASIDE) or (artifact.name in measured and not counted):
                 continue
             if artifact.kind != "log":

@@ -20,7 +20,7 @@ from ..findings import Check, Report, TriageError
 from ..heads import holds_rows
 from ..kinds import OPEN, Kind
 from ..logs.company import in_company
-from ..reading import head
+from ..reading import head, iter_lines
 from ..run import Artifact, Run
 from ..series import Series
 from ..tables.table import Table
@@ -208,19 +208,23 @@ def _document(artifact: Artifact) -> _Found:
 
 
 def _load(artifact: Artifact) -> _Found:
-    """What a server's log says of its load; of any other log nothing, which is no fault."""
+    """What a server's log says of its load, or results that a log prints; of any other nothing, which is no fault."""
+    from ..tables.read import read_results
     from ..trackers.serving import read_server_lines
 
-    return _Found(read_server_lines(artifact.path, artifact.name))
+    served = read_server_lines(artifact.path, artifact.name)
+    return _Found(served or read_results(iter_lines(artifact.path), artifact.name))
 
 
 def _within(artifact: Artifact) -> _Found:
-    """The rows that stand among settings, and what a notebook printed; a single row is settings itself."""
+    """The rows that stand among settings, and what a notebook printed; a single row is settings itself, or results."""
+    from ..tables.read import is_scored
     from .printed import printed
 
     found = _rows(artifact)
     series = found.series + tuple(in_company(printed(artifact)))
-    return replace(found, tables=tuple(t for t in found.tables if len(t) > 1), series=series, whole=True)
+    tables = tuple(t for t in found.tables if len(t) > 1 or is_scored(t))
+    return replace(found, tables=tables, series=series, whole=True)
 
 
 _BY_KIND: Mapping[Kind, Callable[[Artifact], _Found]] = {"document": _document, "log": _load, "config": _within}

@@ -13,10 +13,13 @@ from typing import NamedTuple
 from ..patterns import bounded
 from ..reading import Line
 from .cells import MISSING, is_number
-from .header import has_header, holds_pairs, like_pairs, unit_row
+from .header import has_header, holds_pairs, like_pairs, two_heads, unit_row
+from .lined.classes import BLANKS, is_report, is_row, report
+from .lined.told import opens, told
 from .nvidia import read_smi
-from .raw import CELLS, TABLES, Raw, Records, short
+from .raw import CELLS, TABLES, UNDER, Raw, short
 from .vocabulary import known
+from .written.headings import CAPTION, Headings, caption, heading, is_bar, titles, with_next
 
 LINE = 20_000
 """Characters of a line looked at."""
@@ -28,13 +31,6 @@ _TOKEN = bounded(r"<\|(\w{1,40})\|>")
 """A special token of a template, whose bars are none of a table."""
 _RULE = re.compile(r"[\s|+:│┃║├┼┤╞╪╡╘╧╛╒╤╕╭╮╰╯└┴┘┌┬┐┏┳┓┡╇┩┗┻┛━─═┝┿┥╔╦╗╠╬╣╚╩╝╂┠┨=-]*$")
 _RULED = re.compile(r"[-=─━═]{2,}")
-_TITLE = bounded(
-    r"^\s{0,3}(?:#{1,6}\s+(.{1,120}?)\s*#*|\*\*(.{1,120}?)\*\*:?|=+\s*([^=]{1,120}?)\s*=+|-{3,}\s*([^-]{1,100}?)\s*-{3,})$"
-)
-_TITLES = frozenset("#*=-")
-_PAIR = bounded(
-    r"^[\s*•|>-]{0,12}([^\s:=：#|][^:=：|]{0,60}?)(?:\s{0,40}[:=：]\s{0,40}|\s{2,60}|\t\s{0,20}|\.{3,60}\s{0,4})(\S.{0,200}?)\s*$"
-)
 _NO_HEAD = re.compile(r"\d\d:\d\d|\d/\d|[=;'\"]|\s(?:and|to|the|of|for|be|not|with|from)\s")
 """What stands in lines of logs, programs and prose, and in no head of columns."""
 _CLOCKED = re.compile(r"\s{0,4}\d\d:\d\d:\d\d(?:[ ][AP]M)?(?=\s)\s")
@@ -45,82 +41,116 @@ _WIDEST = 2000
 """Characters of a line in which columns are looked for."""
 GAPPED = 300
 """Lines of a block in which columns are looked for by what is blank in all of them."""
-PAIRS = 5000
-"""Lines of a block of pairs; what goes on for longer is a log."""
 FIRST = 20
 """Rows by which it is judged whether lines are a table."""
 
 
 class Text(NamedTuple):
-    """Lines that belong together, and the heading above them."""
+    """Lines that belong together, the headings above them, and what stands between those and the lines."""
 
     title: str
+    above: str
     lines: list[Line]
+
+
+Found = tuple[str, Raw]
+"""What stands directly above a table, and the table."""
 
 
 def read_text(lines: Iterable[Line]) -> Iterator[Raw]:
     """The tables of the lines, at most `TABLES`; rows of one table that is printed again and again are one table."""
-    found: dict[tuple[str, ...], Raw] = {}
+    found: dict[tuple[str, ...], list[Found]] = {}
     cells = CELLS
     for block in _blocks(lines):
-        for raw in _of_block(block):
+        for above, raw in _of_block(block):
             cells -= len(raw) * len(raw.names)
-            same = found.get((*raw.names, raw.part))
-            if same is not None:
-                for into, more in zip(same.columns, raw.columns, strict=True):
-                    into.extend(more)
-                same.lines.extend(raw.lines)
-            elif len(found) < TABLES:
-                found[(*raw.names, raw.part)] = raw
+            if (*raw.names, raw.part) in found or len(found) < TABLES:
+                found.setdefault((*raw.names, raw.part), []).append((above, raw))
         if cells < 0:
-            for raw in found.values():
+            for _, raw in (one for some in found.values() for one in some):
                 raw.cut = f"over the limit of {CELLS:,} cells"
             break
-    yield from found.values()
+    yield from map(_together, found.values())
+
+
+def _together(some: Sequence[Found]) -> Raw:
+    """Tables of one head as one; where different things stand above them, that is a column."""
+    above, first = some[0]
+    labels = [a for a, raw in some for _ in raw.lines]
+    for _, more in some[1:]:
+        for into, column in zip(first.columns, more.columns, strict=True):
+            into.extend(column)
+        first.lines.extend(more.lines)
+    if len(set(labels)) > 1:
+        first.names, first.columns = [UNDER, *first.names], [labels, *first.columns]
+        first.units = ["", *first.units] if first.units else []
+        first.labels |= {UNDER}
+    else:
+        first.part = " / ".join(filter(None, (first.part, above)))
+    return first
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[Text]:
-    """Lines up to the next empty one or heading."""
-    title, held = "", []
-    for line in lines:
+    """Lines up to the next empty one, heading or report."""
+    open_, held, blanks = Headings(), list[Line](), 0
+    for line, after in with_next(lines):
         text = line.text[:LINE].rstrip()
-        heading = _heading(text) if text.lstrip()[:1] in _TITLES else None
-        if text and not heading and not text.startswith("```") and len(held) < BLOCK:
+        if held and is_report(held[0].text):
+            blanks = 0 if text else blanks + 1
+            if is_row(text) or (not text and blanks <= BLANKS):
+                held += [line] * bool(text)
+                continue
+            yield Text(open_.said, open_.caption, held)
+            held = []
+        titled = heading(text)
+        if not titled and held and is_bar(text) and titles(held[-1].text, after):
+            titled = CAPTION - 1, caption(held.pop().text)
+        if text and not titled and not text.startswith("```") and not is_report(text) and len(held) < BLOCK:
             held.append(Line(line.number, text.expandtabs(8) if "\t" in text and "  " in text else text))
             continue
+        open_.stand_alone([one.text for one in held], opens)
         if held:
-            yield Text(title, held)
-            held = []
-        if heading:
-            title = next((g for g in heading.groups() if g), "").strip()
+            yield Text(open_.said, open_.caption, held)
+        held = [line] if is_report(text) else []
+        if titled:
+            open_.enter(*titled)
     if held:
-        yield Text(title, held)
+        yield Text(open_.said, open_.caption, held)
 
 
-def _heading(text: str) -> re.Match[str] | None:
-    """A title; words that stand apart are the head of columns (`# gpu   pwr  gtemp`), and no title."""
-    if len(text) > 200 or _RULE.match(text) or len(_WIDE.split(text.strip("#=-* \t"))) > 2:
-        return None
-    return _TITLE.match(text)
-
-
-def _of_block(block: Text) -> Iterator[Raw]:
+def _of_block(block: Text) -> Iterator[Found]:
+    if is_report(block.lines[0].text):
+        raw = report(block.lines)
+        if raw is not None:
+            raw.part = block.title
+            yield block.above, raw
+        return
     smi, rest = read_smi(block.lines)
-    yield from smi
+    yield from (("", raw) for raw in smi)
     framed: list[Line] = []
     loose: list[Line] = []
     for line in rest:
         if _FRAMED.match(line.text) or (framed and _barred(line.text, framed)) or _markdown_like(line.text):
             framed.append(line)
-            if len(framed) > 1 or not loose:
-                continue
             continue
-        if framed:
-            yield from _framed(block.title, framed)
-            framed = []
+        yield from _bars(block, framed, loose)
+        framed = []
         loose.append(line)
-    yield from _framed(block.title, framed)
-    yield from _loose(block.title, loose)
+    yield from _bars(block, framed, loose)
+    yield from _loose(block, loose)
+
+
+def _bars(block: Text, framed: list[Line], loose: list[Line]) -> Iterator[Found]:
+    """The table of lines with bars; where they are none, they are told with the others."""
+    found = [*_framed(block.title, framed)] if framed else []
+    yield from ((block.above or _last(loose), raw) for raw in found)
+    if not found:
+        loose.extend(framed)
+
+
+def _last(loose: Sequence[Line]) -> str:
+    """What the line directly above says a table is of."""
+    return caption(loose[-1].text) if loose else ""
 
 
 def _unbarred(text: str) -> str:
@@ -167,6 +197,8 @@ def _framed(title: str, lines: list[Line]) -> Iterator[Raw]:
     body = [(c, n) for c, n in body if len(c) <= width and any(c)]
     if width < 2 or not body:
         return
+    both = two_heads(names, [c for c, _ in body])
+    names, body = (both, body[1:]) if both else (names, body)
     units = unit_row(names, [c for c, _ in body])
     body = body[1:] if units else body
     raw = Raw.of_rows(
@@ -203,19 +235,19 @@ def _fill_down(raw: Raw) -> None:
             column[i] = last
 
 
-def _loose(title: str, lines: list[Line]) -> Iterator[Raw]:
+def _loose(block: Text, lines: list[Line]) -> Iterator[Found]:
     """Tables without bars, one after another, and pairs."""
     at = 0
     pairs: list[Line] = []
     while at < len(lines):
-        size, raw = _aligned(title, lines, at) if at + 1 < len(lines) else (0, None)
+        size, raw = _aligned(block.title, lines, at) if at + 1 < len(lines) else (0, None)
         if raw is not None:
-            yield raw
+            yield _last(pairs[-1:]) or block.above, raw
             at += size
         else:
             pairs.append(lines[at])
             at += 1
-    yield from _paired(title, pairs)
+    yield from told(pairs, block.title, block.above)
 
 
 def _aligned(title: str, lines: list[Line], at: int) -> tuple[int, Raw | None]:
@@ -358,27 +390,3 @@ def _broad(text: str) -> str:
     import unicodedata
 
     return "".join(c + "\0" if unicodedata.east_asian_width(c) in "WF" else c for c in text)
-
-
-def _paired(title: str, lines: list[Line]) -> Iterator[Raw]:
-    """Blocks of `key value`: one row for a block, a further one where the first key comes again."""
-    if len(lines) > PAIRS:
-        return
-    table, row, at, pairs = Records(title), {}, 0, 0
-    for line in lines:
-        match = _PAIR.match(line.text) if len(line.text) < 400 else None
-        if not match or match[1].startswith("-"):
-            continue
-        pairs += 1
-        key, value = match[1].strip(), match[2].strip()
-        if key in row:
-            table.add(row, at)
-            row = {}
-        at = at if row else line.number
-        row[key] = short(value)
-    if row:
-        table.add(row, at)
-    told = sum(is_number(str(c[0])) for c in table.raw.columns if c)
-    table.raw.loose = True
-    if pairs > 1 and pairs * 3 >= len(lines) * 2 and told * 2 >= len(table.raw.names) and told > 1:
-        yield table.raw

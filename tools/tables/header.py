@@ -11,7 +11,7 @@ from .times import span, times
 from .vocabulary import known
 
 _PAIR = re.compile(r"(?<![<>])[:=：]\s?[-+]?\.?\d")
-_ASIDE = re.compile(r"[\w)][(\[（][^()\[\]（）]{0,24}[)\]）]$")
+_ASIDE = re.compile(r"[\w)]\s?[(\[（][^()\[\]（）]{0,24}[)\]）]$")
 """What stands in brackets behind a name: `batches(bs=4)`."""
 _BOUND = frozenset("<>≤≥")
 _NO_UNIT = ("idx", "none", "id", "str", "#")
@@ -50,6 +50,25 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     if against:
         return _counted(first, below)
     return _named(first, below)
+
+
+def two_heads(names: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
+    """The names of columns whose head is in two rows, `MMLU | | GSM8K |` above `acc | n | acc | n`; none of one head.
+
+    A blank of the first belongs to what stands before it; the second has no number where all rows below it have.
+    """
+    if len(body) < 2 or len(body[0]) != len(names) or "" not in names[1:]:
+        return []
+    second = body[0]
+    numeric = [
+        i for i in range(len(names)) if all(i < len(r) and _valued(r[i]) for r in body[1:] if i < len(r) and r[i])
+    ]
+    if len(numeric) < 2 or any(_valued(second[i]) or not second[i] for i in numeric):
+        return []
+    first = [""] * len(names)
+    for i, name in enumerate(names):
+        first[i] = name or (first[i - 1] if i and i in numeric else "")
+    return [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip(first, second, strict=True)]
 
 
 def holds_pairs(names: Sequence[str]) -> bool:

@@ -17,6 +17,8 @@ TABLES = 300
 """Tables of one file."""
 LETTERS = 50
 """Characters that count as one cell of the limit, so that text too is bounded: some 150 MB."""
+UNDER = "under"
+"""The column of what stands above rows: a heading, a caption, the head of a column that was turned."""
 CELL = 2000
 """Characters kept of a cell."""
 

@@ -12,25 +12,27 @@ from itertools import islice
 from pathlib import Path
 
 from ..findings import TriageError
+from ..heads import OF_RESULTS
 from ..patterns import bounded
 from ..reading import Line, head, is_binary, iter_chunks, iter_lines
 from . import binary
 from .console import read_text
 from .delimited import SAMPLE_LINES, read_delimited
 from .lined.called import read_called
-from .lined.dicts import read_printed
+from .lined.dicts import read_printed, read_shown
 from .lined.listings import read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
 from .lined.profiler import read_profiled
+from .lined.told import read_ends
 from .prometheus import is_prometheus, read_prometheus
 from .raw import TABLES, Raw, words_of
 from .roles import with_roles
 from .shaped.beside import named_beside
 from .shaped.wide import shaped
 from .structured import JSON_LIMIT, read_json, read_json_lines, read_notebook, read_toml, read_yaml
-from .table import Table
-from .vocabulary import is_result
+from .table import Column, Table
+from .vocabulary import SET, is_result, name_of
 from .written.html import read_html
 from .written.latex import read_latex
 from .written.mail import MAIL_LIMIT, mail_lines
@@ -41,6 +43,17 @@ SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
 """Metrics that a configuration names too."""
 COUNTED = bounded(r"(?:n|n_?items|n_?samples|num_?samples|n_?questions|num_?examples|total)$")
 """Of how many items a result is: a configuration has no such number."""
+RESULT_ROWS = 200
+"""Rows of a table of results in a log; what has more is a log of its own."""
+LEAD = bounded(
+    r"^\W{0,3}(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)(?:[ \t|:-]{1,4}(?:\[[^\[\]]{1,60}\]|[\w.]{1,40}(?=\s(?:-|\|)\s)"
+    r"|(?:INFO|WARN(?:ING)?|DEBUG|ERROR|CRITICAL)\b)){0,4}[ \t]?(?:[|:-]{1,3}(?:[ \t]|$))?"
+    r"|^(?:INFO|WARNING|DEBUG|ERROR):[\w.]{1,40}:[ \t]?"
+)
+"""A clock, who speaks and how loud, before what a line of a log says."""
+ABOUT = bounded(r"(?i)\b(?:results?|evaluation|scores?|reviews?|benchmarks?)\b|评测|评估|结果|得分")
+"""Headings above results, whatever these are called."""
 SAMPLE = 64 << 10
 """Bytes by which a file is told."""
 LINES = frozenset((".md", ".log", ".out", ".err"))
@@ -92,13 +105,40 @@ def read_pairs(lines: Iterable[Line], name: str) -> tuple[Table, ...]:
     return tuple(with_roles(raw, name) for raw in (*read_lined(some), *read_pressed(some), *read_called(some)))
 
 
+def read_results(lines: Iterable[Line], name: str) -> tuple[Table, ...]:
+    """The results that a log prints in blocks of their own: tables, reports of classes, names with their values.
+
+    What stands before every line (a clock, who speaks, how loud) is left out; what goes along the way is no result.
+    """
+    plain = [Line(line.number, LEAD.sub("", line.text[:1000])) for line in islice(lines, LOG_LINES)]
+    raws = (raw for raw in (*read_text(plain), *read_shown(plain), *read_ends(plain)) if len(raw) <= RESULT_ROWS)
+    found = [with_roles(form, name) for raw in raws for form in shaped(raw)]
+    return tuple(t for t in found if len(t) and not t.of("axis") and is_scored(t))
+
+
+def is_scored(table: Table) -> bool:
+    """Whether half of what a table measures is named as results are, or a share in percent."""
+    measures = table.of("measure")
+    told = [c for c in measures if _is_result(c)]
+    return len(told) * 2 >= max(len(measures), 1) and bool(told)
+
+
 def _tells(table: Table) -> bool:
     """Whether what may be no table at all is one of results: something measured, and no configuration."""
     measures = table.of("measure")
     if len(table) > 1:
         return bool(measures)
-    told = [c for c in measures if c.of not in SETTINGS and is_result(c.name)]
-    return len(told) * 4 >= max(len(measures), 1) or bool(told and any(COUNTED.match(c.name.lower()) for c in measures))
+    told = [c for c in measures if _is_result(c)]
+    settings = any(SET.intersection(name_of(c.name).words) for c in measures)
+    about = len(measures) > 1 and ABOUT.search(table.part) and not settings
+    counted = told and any(COUNTED.match(c.name.lower()) for c in measures)
+    return len(told) * 4 >= max(len(measures), 1) or bool(counted or about)
+
+
+def _is_result(column: Column) -> bool:
+    """Whether it is named as results are, the setting in brackets behind its name aside, or a share in percent."""
+    name = re.split(r"\s?[@(\[]", column.name, maxsplit=1)[0] or column.name
+    return column.of not in SETTINGS and (is_result(column.name) or is_result(name) or column.unit == "%")
 
 
 def _raws(path: Path) -> Iterator[Raw]:
@@ -120,7 +160,7 @@ def _of_text(path: Path, suffix: str) -> Iterator[Raw]:
     if suffix == ".ipynb":
         yield from read_notebook(_whole(path)[0])
     elif suffix in (".yaml", ".yml"):
-        yield from read_yaml(_whole(path)[0])
+        yield from read_yaml(_whole(path)[0], OF_RESULTS.search(path.stem.lower()) is not None)
     elif suffix == ".toml":
         yield from read_toml(_whole(path)[0])
     elif first[:1] == "{" and "'" in first and (shown := list(read_printed(_Bounded(path, LINED)))):
@@ -192,7 +232,7 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
     dicts = [] if suffix in DELIMITED else list(read_printed(_Bounded(path, LINED)))
     found = dicts if _cells(dicts) > _cells([raw for raw in found if not raw.loose]) else found
     yield from lined if _cells(lined) > 2 * _cells([raw for raw in found if not raw.loose]) else found
-    for reported in () if suffix in DELIMITED else (read_pressed, read_called, read_profiled):
+    for reported in () if suffix in DELIMITED else (read_shown, read_pressed, read_called, read_profiled):
         yield from reported(_Bounded(path, LINED))
 
 

@@ -11,9 +11,11 @@ from itertools import islice
 from typing import Any
 
 from ..findings import TriageError
+from ..heads import scored
 from ..patterns import bounded
 from ..reading import Line, parse_json
 from .console import read_text
+from .lined.dicts import read_shown
 from .raw import Raw, Records, short
 from .records import Walk, flat, limited
 
@@ -21,8 +23,12 @@ JSON_LIMIT = 32 << 20
 """Bytes of a document parsed as one value: as Python's objects it takes ten times as much."""
 YAML_LIMIT = 2 << 20
 """Bytes of a YAML file: its parser is slow."""
+SCORED = 64 << 10
+"""Characters of it in which names of scores are sought."""
 PLACED = 8 << 20
 """Bytes of a document in which the line of every row is looked up."""
+PRINTED = 5000
+"""Lines of one output of a notebook."""
 NESTED = 64
 """Levels of a damaged document that are closed again."""
 _NUMBER = bounded(r"[-+]?\d{1,25}(?:\.\d{0,25})?(?:e[-+]?\d{1,3})?")
@@ -137,8 +143,9 @@ def _cell(value: Any) -> Any:
     return str(value) if isinstance(value, (list, dict)) else value
 
 
-def read_yaml(text: str) -> Iterator[Raw]:
-    """Tables of at least two rows: a single record is a configuration.
+def read_yaml(text: str, results: bool = False) -> Iterator[Raw]:
+    """Tables of at least two rows: a single record is a configuration, where neither the file (`results`) nor a key of
+    it names scores.
 
     Raises:
         TriageError: the file is no YAML.
@@ -148,11 +155,12 @@ def read_yaml(text: str) -> Iterator[Raw]:
     if len(text) > YAML_LIMIT:
         raise TriageError(f"over the limit of {YAML_LIMIT >> 20} MiB for YAML")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    walk = Walk(single=False)
+    results = results or scored(text[:SCORED].encode("utf-8", "replace"))
+    walk = Walk(single=results)
     try:
         for value in _stream(yaml.load_all(text, loader)):
             for raw in limited(walk.tables(_plain(value))):
-                if len(raw) > 1 and len(raw.names) > 1:
+                if (results or len(raw) > 1) and len(raw.names) > 1:
                     raw.loose = True
                     yield raw
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -216,17 +224,20 @@ def read_notebook(text: str) -> Iterator[Raw]:
     cells = value.get("cells") if isinstance(value, dict) else None
     cells = [cell if isinstance(cell, dict) else {} for cell in (cells if isinstance(cells, list) else ())]
     yield from _results(cells)
-    for i, cell in enumerate(cells if "<table" in text else ()):
+    for i, cell in enumerate(cells):
         outputs = cell.get("outputs")
-        for output in outputs if isinstance(outputs, list) else ():
-            data = output.get("data") if isinstance(output, dict) else None
-            html = _joined(data.get("text/html")) if isinstance(data, dict) else ""
-            plain = _joined(data.get("text/plain")) if isinstance(data, dict) else _joined(output.get("text"))
-            found = list(read_html(html)) or list(read_text(Line(n, t) for n, t in enumerate(plain.split("\n"), 1)))
-            for raw in found:
-                raw.part = f"cell {i}" + (f": {raw.part}" if raw.part else "")
-                raw.lines = [0] * len(raw)
-                yield raw
+        outputs = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        printed = "".join(_joined(o.get("text")) for o in outputs if o.get("output_type") == "stream")
+        given = [o["data"] for o in outputs if isinstance(o.get("data"), dict)]
+        found = [raw for data in given for raw in read_html(_joined(data.get("text/html")))]
+        texts = [printed, *(_joined(data.get("text/plain")) for data in given if not data.get("text/html"))]
+        for said in texts:
+            lines = [Line(n, t) for n, t in enumerate(said.replace("\r", "\n").split("\n")[:PRINTED], 1)]
+            found += [*read_text(lines), *read_shown(lines)]
+        for raw in found:
+            raw.part = f"cell {i}" + (f": {raw.part}" if raw.part else "")
+            raw.lines = [0] * len(raw)
+            yield raw
 
 
 def _results(cells: list[dict[str, Any]]) -> Iterator[Raw]:

@@ -143,6 +143,7 @@ RESULTS = words_of("match solved resolved fp fn tn positives negatives "
                    "tpot itl e2el stderr duration runtime requests tokens utilization util temp power bandwidth "
                    "p50 p90 p95 p99 mean median std errors completed mfu entropy pass hr ndcg mrr recall hit hits wer "
                    "cer auc cider meteor spice chrf comet bertscore ter precision map iou brier ece tpr fpr "
+                   "ap mcc kappa miou auroc auprc fscore rmse mae spearman pearson asr "
                    "损失 准确率 得分 延迟 吞吐 显存 利用率")  # fmt: skip
 """Words in the names of results."""
 SET = words_of("scale window max min size steps coef weight weights beta warmup decay dropout interval limit "

@@ -34,8 +34,9 @@ RUN = bounded(r"(?:^|_)(?:name|run|model|exp|experiment|version|id|ckpt|checkpoi
               r"|^(?:名称|模型|实验|版本|权重|检查点)$")  # fmt: skip
 SAMPLED = bounded(r"(?:^|_)(?:temperature|temp|top_?[pk]|min_?p|n_?samples|seed)(?:_|$)|^T$|温度")
 """What answers were sampled with."""
-RESULT = bounded(r"^(?:summary|metric|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created"
+RESULT = bounded(r"^(?:summary|metrics?|eval|val|test|train)(?:_|$)|loss|acc|score|runtime|duration|state|created"
                  r"|time|date|(?:^|_)(?:avg|mean|median|p\d\d|peak|std)_|second|latency|tt?ft|tpot|per_s(?:ec)?(?:_|$)"
+                 r"|(?:^|_)(?:f1|precision|recall|(?:roc_?)?auc|bleu|rouge\w{0,4}|qps|pass_?(?:at_?)?\d{1,3}|correct)(?:_|$)"
                  r"|_(?:ms|mb|gb|pct)(?:_|$)|percent|compliance|throughput|memory"
                  r"|正确率|得分|日期|耗时|吞吐|显存")  # fmt: skip
 SCORE = bounded(r"score|acc|(?:^|_)(?:em|f1|pass|win)(?:_|$)|internal|bench|eval|正确率|准确率|得分|分数")
@@ -190,7 +191,7 @@ def _confounded(table: Table) -> Iterator[Finding]:
     if score is None or name is None or not 3 <= len(table) <= MOST_RUNS:
         return
     varied = [c for c in table.columns if c not in (score, name) and not means(RESULT, c.name)
-              and plain(c.name) != "seed" and len(set(texts(c).tolist())) > 1]  # fmt: skip
+              and plain(c.name) != "seed" and len(set(texts(c).tolist())) > 1 and not _names(c)]  # fmt: skip
     if len(varied) < MANY or sum(map(_is_set, varied)) < KNOWN:
         return
     cells = [texts(c) for c in varied]
@@ -222,6 +223,11 @@ def _is_set(column: Column) -> bool:
     return any(p.search(plain(column.name)) for p in NAMES.values()) or (
         meant(column.name, str(texts(column)[0])) is not None
     )
+
+
+def _names(column: Column) -> bool:
+    """Whether it only says which run a row is, in a text of its own for each: a key, a description."""
+    return column.values.dtype.kind == "O" and len(set(texts(column).tolist())) == len(column.values)
 
 
 def _score(table: Table) -> Column | None:

@@ -215,7 +215,7 @@ def summing(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Findi
         for counts in _counted(table):
             key = (plain(table.part), plain(counts.name), frozenset(counts.by))
             alike.setdefault(key, []).append(counts)
-    totals = {s.number for s in stated if s.how == "said" and s.number and DUE.search(plain(s.key))}
+    due = [s for s in stated if s.how == "said" and s.number and DUE.search(plain(s.key))]
     for some in alike.values():
         if len(some) < 2 or len({c.table.file for c in some}) < len(some):
             continue
@@ -223,6 +223,8 @@ def summing(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Findi
         full = [c for c in some if c.total == most]
         short = [c for c in some if c.total < (1 - SHORT) * most]
         same = all(c.by == full[0].by for c in full)
+        own = {c.table.file for c in some}  # what a report says of itself binds no other
+        totals = {s.number for s in due if s.file not in own}
         if not short or len(short) > len(full) or not same or (len(full) < 2 and most not in totals):
             continue
         for one in short:

@@ -64,7 +64,7 @@ def below_base(rows: Sequence[Row]) -> list[Finding]:
 def _pairs(rows: Sequence[Row]) -> Iterator[Pair]:
     """Every trained row with its base; of several bases the best."""
     some = [r for r in rows if any(is_score(k) for k in r.values)]
-    known = [(r, place_words(r)) for r in some]
+    known = [(r, place_words(r) | words(r.part)) for r in some]  # tables below other headings are of other tasks
     bases = [(r, w, _rest(w)) for r, w in known if not any(TRAINED.fullmatch(x) for x in w)]
     tried = 0
     for row, said in known:

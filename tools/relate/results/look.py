@@ -8,12 +8,15 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
+from .alike import come_out_alike
 from .below import below_base
 from .blank import blank
 from .cells import silent_cells
+from .counted import of_how_many, scored_nothing
 from .detected import detected
 from .preferring import preferring
 from .read import results
+from .sided import one_sided
 from .still import goal_stays, never_raised
 from .zeros import zeros
 
@@ -33,6 +36,11 @@ CODES = declare(
     ("pairs-never-told-apart", RESULTS, "a preference training ranks its own pairs as guessing does to its end"),
     ("pairs-told-apart-at-once", RESULTS, "the loss of a preference training is next to nothing long before its end"),
     ("starts-off-its-reference", RESULTS, "a DPO begins with a loss far above that of a policy that is its reference"),
+    ("variants-come-out-equal", RESULTS, "several rows have the same figures to the last digit, the others do not"),
+    ("scores-of-the-base", RESULTS, "all figures of a trained model are those of its base, in any file"),
+    ("answers-short-of-items", RESULTS, "one row of a table is over far fewer items than the others beside it"),
+    ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
+    ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -46,6 +54,10 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *blank(tables),
         *silent_cells(tables),
         *detected(rows, tables),
+        *one_sided(rows),
+        *come_out_alike(rows),
+        *of_how_many(rows),
+        *scored_nothing(rows),
         *never_raised(lines),
         *goal_stays(lines),
         *preferring(lines, settings),

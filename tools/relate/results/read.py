@@ -27,18 +27,18 @@ ALONG = ("step", "epoch", "time", "tokens", "samples")
 """Ways along which a table is a curve and no result."""
 TRAINED = bounded(
     r"(?:sft|dpo|simpo|ppo|orpo|grpo|gspo|dapo|kto|rlhf|rloo|rlvr|rl|reinforce|lora|qlora|dora|peft|cpt|ft|finetun(?:e|ed|ing)|"
-    r"tun(?:ed|ing)|trained|aligned|distill(?:ed)?|after|post|posttrained)\d{0,2}|微调后?|训练后|强化后?|精调|蒸馏后?|后训练|对齐后"
+    r"tun(?:ed|ing)|trained|aligned|distill(?:ed)?|after|post|posttrained)\d{0,2}|дообученн\w{2,3}|미세조정|微调后?|训练后|强化后?|精调|蒸馏后?|后训练|对齐后"
 )
 """Words of a name that say that the model was trained here."""
 BASE = bounded(
     r"(?:base|baseline|basemodel|before|pre|pretrained|orig(?:inal)?|initial|vanilla|untuned|untrained|raw|reference|ref|pt)"
-    r"|基座|底座|基线|基准|原始|训练前|微调前|之前"
+    r"|базов\w{2,3}|исходн\w{2,3}|기본|베이스|ベース|基座|底座|基线|基准|原始|训练前|微调前|之前"
 )
 """Words that say that it is the model before it."""
 FILLER = bounded(r"(?:fine|model|training|train|eval|evaluation|result|results|report|metrics?|scores?|summary|test|out"
                  r"|output|full|final|best|only|v\d{1,2}|模型|结果)")  # fmt: skip
 """Words that name no other thing."""
-_WORDS = re.compile(r"[^a-z0-9一-鿿]+")
+_WORDS = re.compile(r"[^a-z0-9一-鿿а-яё가-힣ァ-ヶー]+")
 HIGHER = bounded(
     r"(?:^|_)(?:acc(?:uracy)?(?:_norm)?|f1\w{0,12}|exact(?:_match)?|em|bleu\w{0,8}|chrf\w{0,4}|rouge\w{0,8}|meteor|bertscore\w{0,8}|sari"
     r"|precision\w{0,12}|recall\w{0,12}|auc|auroc|mrr\w{0,6}|ndcg\w{0,8}|hits?_?\d{0,3}|pass_?(?:at_?)?\d{0,4}|success(?:_rate)?|win_?rate"
@@ -104,16 +104,23 @@ def place_words(row: Row) -> frozenset[str]:
 
 def results(tables: Sequence[Table]) -> list[Row]:
     """The rows of every table that is no curve."""
-    found: dict[tuple[str, tuple[str, ...], int | None], Row] = {}
+    found: dict[tuple[str, tuple[str, ...], tuple[str, int] | None], Row] = {}
     for table in tables:
-        curve = len(table) > 1 and any(c.of in ALONG for c in table.of("axis"))
-        if not len(table) or len(table) > MOST_ROWS or curve or len(found) > MOST:
+        if not len(table) or len(table) > MOST_ROWS or _is_curve(table) or len(found) > MOST:
             continue
         for i, row in enumerate(_rows(table)):
-            key = (row.file, row.names, i if len(table) > 1 else None)
+            key = (row.file, row.names, (table.part, i) if len(table) > 1 else None)
             if key not in found or _says_more(row, found[key]):
                 found[key] = row
     return _counted(found.values())
+
+
+def _is_curve(table: Table) -> bool:
+    """Whether its rows go along a way, most of them; a duration is none where every row has a label of its own."""
+    placed = [c for c in table.of("axis") if c.values.dtype.kind != "f" or np.isfinite(c.values).mean() > 0.5]
+    ways = {c.of for c in placed} & {*ALONG} if len(table) > 1 else set()
+    own = any(len({*c.values.tolist()}) == len(table) for c in table.of("group") if c.values.dtype.kind == "O")
+    return bool(ways - {"time"} if own else ways)
 
 
 def _says_more(row: Row, other: Row) -> bool:
@@ -131,13 +138,18 @@ def _counted(rows: Iterable[Row]) -> list[Row]:
 def _rows(table: Table) -> Iterator[Row]:
     labels = [c for c in table.columns if c.values.dtype.kind == "O" and not _numbers(c)]
     numbers = [c for c in table.columns if c.values.dtype.kind == "f" or _numbers(c)]
-    above = tuple(p for p in re.split(r"[./]", table.part) if p and plain(p) not in HOLDERS) if len(table) == 1 else ()
+    above = tuple(p for p in _above(table.part) if p and plain(p) not in HOLDERS) if len(table) == 1 else ()
     for i in range(len(table)):
         own = [str(c.values[i]).strip() for c in labels if "." not in c.name]
         own = [s for s in own if s and len(s) <= SHORT and s.lower() not in ("true", "false", "nan", "none")][:6]
         for names, values in _split(numbers, i).items():
             kept = (*above, *own, *names)
             yield Row(table.file, table.part, int(table.lines[i]) or None, kept, values, _size(values))
+
+
+def _above(part: str) -> list[str]:
+    """The headings, or the keys, above a table."""
+    return part.split(" / ") if " " in part else re.split(r"[./]", part)
 
 
 def _numbers(column: Column) -> bool:
@@ -172,12 +184,19 @@ def _split(columns: Sequence[Column], i: int) -> dict[tuple[str, ...], dict[str,
 
 def _size(values: Mapping[str, float]) -> int | None:
     """How many items, by the name of a count."""
+    name = count_of(values)
+    return int(values[name]) if name else None
+
+
+def count_of(values: Mapping[str, float]) -> str:
+    """The measure that says of how many items the others are; empty where none does."""
     for name, value in values.items():
         said = plain(name)
-        counts = WHOLE.search(said) and not (LOWER.search(said) or _PARTIAL.search(said) or is_score(name))
+        scored = is_score(name) and not said.endswith(("_count", "_n"))
+        counts = WHOLE.search(said) and not (LOWER.search(said) or _PARTIAL.search(said) or scored)
         if counts and np.isfinite(value) and value >= 1 and value == int(value):
-            return int(value)
-    return None
+            return name
+    return ""
 
 
 _PARTIAL = bounded(

@@ -13,7 +13,7 @@ from statistics import median
 from ...findings import Finding, Severity, clean
 from ...patterns import bounded
 from ..line import plain
-from .read import Row, is_score
+from .read import LOWER, Row, is_score
 
 SPOKEN = bounded(
     r"(?:^|_)(?:rouge\w{0,8}|s?bleu\w{0,8}|sacrebleu|meteor|chrf\w{0,4}|bertscore\w{0,8}|(?:token|word)_f1)$"
@@ -27,6 +27,11 @@ TASKS, ZEROS = 5, 2
 RARE = 0.001
 """Chance of no hit among n items below which it is none."""
 LEAST = 5
+TOOK = bounded(r"duration|latency|elapsed|(?:^|_)time|seconds|耗时|用时|延迟")
+SPREAD = 1.3
+"""The longest time over the shortest of requests that fail alike."""
+EVERY = 2
+"""Rows that are all at nothing."""
 
 
 def zeros(rows: Sequence[Row]) -> list[Finding]:
@@ -36,7 +41,7 @@ def zeros(rows: Sequence[Row]) -> list[Finding]:
         for name in row.values:
             if is_score(name):
                 by.setdefault(name, []).append(row)
-    looks = (_no_words, _again, _tasks, _methods, _no_number)
+    looks = (_no_words, _again, _tasks, _methods, _no_number, _at_once, _everywhere)
     for look in looks:
         found = [f for name, some in by.items() if len(some) > 1 for f in look(name, some)]
         if found:
@@ -70,8 +75,8 @@ def _no_words(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
 def _again(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
     """A task at exactly 0 that is above it, under the same names, when asked in another way or file."""
     none, some = _parted(name, rows)
-    other = {r.names: r for r in some if r.names and _level(r.values[name]) >= SOME}
-    apart = [(r, other[r.names]) for r in none if r.names in other]
+    other = {(r.part, r.names): r for r in some if r.names and _level(r.values[name]) >= SOME}
+    apart = [(r, other[r.part, r.names]) for r in none if (r.part, r.names) in other]
     apart = [(r, o) for r, o in apart if r.file != o.file and _no_chance(r, _level(o.values[name]))]
     if apart and len(rows) >= TASKS:
         beside = list({id(o): o for _, o in apart}.values())
@@ -116,6 +121,49 @@ def _methods(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
                         Severity.S2)  # fmt: skip
 
 
+def _at_once(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Several rows at exactly 0 that all took the same short time, while those that are above took far longer."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.file, row.part), []).append(row)
+    for group in groups.values():
+        none, some = _parted(name, group)
+        for took in (k for k in group[0].values if TOOK.search(plain(k))):
+            long = [r.values[took] for r in some if r.values.get(took, 0) > 0]
+            quick = [r for r in none if len(long) >= EVERY and 0 < r.values.get(took, 0) < median(long) / 2]
+            short = [r.values[took] for r in quick]
+            if len(short) > EVERY and len(short) * 2 > len(none) and max(short) <= SPREAD * min(short):
+                span = f"{took} {min(short):.4g} – {max(short):.4g}"
+                yield _told(name, quick, some, f"all of them took about the same short time ({span}, the others "
+                            f"{median(long):.4g}): their requests failed, as it seems, and nothing was answered",
+                            f"它们用时几乎相同且很短（{span}，其他 {median(long):.4g}）：看来是请求失败，"
+                            "而不是模型不会", Severity.S2)  # fmt: skip
+                return
+
+
+def _everywhere(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Exactly 0 in every row of a table, where another score of the same rows is fine: it tells them not apart."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.file, row.part), []).append(row)
+    for group in groups.values():
+        levels = [_level(v) for r in group for k, v in r.values.items() if k != name and _is_fine(k, v)]
+        if len(group) < EVERY or any(r.values[name] != 0 for r in group) or len(levels) < len(group):
+            continue
+        if median(levels) >= FINE and sum(r.n or LEAST for r in group) >= EVERY * LEAST:
+            other = next(k for r in group for k, v in r.values.items() if k != name and _is_fine(k, v))
+            yield _told(name, group, [r for r in group if r.values.get(other, 0) > 0],
+                        "not one item of any row was counted as right: it says nothing of the rows, and first whether "
+                        "the answers are read as they are written is open",
+                        "任何一行都没有一条被判为正确：它区分不了各行，首先要查回答是否被正确解析",
+                        Severity.S2, other)  # fmt: skip
+
+
+def _is_fine(name: str, value: float) -> bool:
+    """Whether something was reached there: a score above 0, or a share of any other name that is good to have."""
+    return (is_score(name) and value > 0) or (0 < value < 1 and not LOWER.search(plain(name)))
+
+
 def _no_number(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
     """NaN in the place of a score, beside numbers."""
     none = [r for r in rows if isnan(r.values[name])]
@@ -124,16 +172,19 @@ def _no_number(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
         yield _told(name, none, some, "nothing was counted there", "那里什么都没有计入", Severity.S2)
 
 
-def _told(name: str, none: Sequence[Row], some: Sequence[Row], why: str, zh: str, severity: Severity) -> Finding:
+def _told(
+    name: str, none: Sequence[Row], some: Sequence[Row], why: str, zh: str, severity: Severity, other: str = ""
+) -> Finding:
     value = none[0].values[name]
     level = "NaN" if isnan(value) else "exactly 0"
     where = ", ".join(f"{clean(r.said, 80)}{f' (n = {r.n})' if r.n else ''}" for r in none[:3])
-    beside = ", ".join(f"{clean(r.said, 80)} {r.values[name]:.4g}" for r in some[:3])
+    fine = other or name
+    beside = ", ".join(f"{clean(r.said, 80)} {f'{other} ' if other else ''}{r.values[fine]:.4g}" for r in some[:3])
     more = f" and {len(none) - 3} more" if len(none) > 3 else ""
     return Finding(
         "score-exactly-zero", severity,
         f"{name} is {level} in {where}{more}, while it is fine elsewhere ({beside}): {why}.",
         f"{name} 在 {where} 等 {len(none)} 处为 {level}，而其他处正常（{beside}）：{zh}。",
-        tuple(r.evidence(name) for r in (*none[:4], *some[:2])),
-        {"score": name, "zero": len(none), "fine": len(some), "best": max(r.values[name] for r in some)},
+        (*(r.evidence(name) for r in none[:4]), *(r.evidence(fine) for r in some[:2])),
+        {"score": name, "zero": len(none), "fine": len(some), "best": max(r.values[fine] for r in some)},
     )  # fmt: skip

@@ -12,11 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...patterns import bounded
 from ...reading import Line
 from ..raw import Raw, Records
+from ..records import Walk
 
 PRINTED = bounded(r"^([^{}\n]{0,120}?)[:=\s]?\s{0,4}(\{[^{}\n]{4,4000}\})\s{0,8}$")
 NUMBER = bounded(r"(?:np|numpy|torch)\.(?:float|int)\d{1,3}\(([-+.\deE]{1,40})\)|tensor\(([-+.\deE]{1,40})\)")
 BARE = bounded(r"\b(nan|inf|NaN|Infinity|null|true|false)\b")
 SPOKEN: Mapping[str, str] = {"null": "None", "true": "True", "false": "False"}
+OPENED = bounded(r"^[^{}\n]{0,40}?\{\s{0,8}(?:['\"][\w@./ -]{1,60}['\"]\s?:|$)")
+"""A line on which a mapping begins."""
+LONG = 200
+"""Lines of a mapping."""
 LINES, LEAST, SHARE = 400, 2, 0.6
 """Lines of such a file, numbers of a mapping, and the share of the lines that are mappings. Own judgement."""
 SHORT = 60
@@ -36,6 +41,34 @@ def read_printed(lines: Iterable[Line]) -> Iterator[Raw]:
             table.add(row, line.number)
     if len(table.raw) and len(table.raw) >= SHARE * filled:
         yield table.raw
+
+
+def read_shown(lines: Iterable[Line]) -> Iterator[Raw]:
+    """The tables of mappings that go over several lines, as Python and notebooks show them; records within stay."""
+    held, deep, at = list[str](), 0, 0
+    for line in lines:
+        text = line.text[:5000]
+        if not deep and not OPENED.match(text):
+            continue
+        held, at = ([*held, text], at) if deep else ([text], line.number)
+        deep = max(0, deep + text.count("{") - text.count("}"))
+        if deep and len(held) <= LONG:
+            continue
+        value = _literal("\n".join(held)) if not deep and len(held) > 1 else None
+        deep = 0
+        if isinstance(value, dict):
+            for raw in Walk(lambda _, at=at: at).tables(value):
+                raw.loose = True
+                yield raw
+
+
+def _literal(text: str) -> object:
+    """The value of a text of Python; None where it is none."""
+    bare = NUMBER.sub(lambda m: m[1] or m[2], text[text.index("{") :].rstrip().rstrip(",;"))
+    try:
+        return ast.literal_eval(BARE.sub(lambda m: SPOKEN.get(m[1], f"'{m[1]}'"), bare))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def _row(text: str) -> dict[str, object] | None:

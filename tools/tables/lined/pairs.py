@@ -17,7 +17,7 @@ LEAST, SHARE, MOST = 4, 0.6, 50_000
 PAIR = bounded(r"(?<![\w.-])([A-Za-z_][\w.-]{0,48})=(\"[^\"]{0,200}\"|[^\s,;]{1,200})")
 NAME = re.compile(r"([\w.-]{2,64}):\s")
 """What stands before every line where many machines answer at once."""
-KEYED = bounded(r"^(\s*)([A-Za-z][\w ./()%-]{0,48}?)\s?:\s{1,20}(\S.{0,160}?)\s*$")
+KEYED = bounded(r"^(\s*)([^\W\d_][\w ./()%-]{0,48}?)\s?:\s{1,20}(\S.{0,160}?)\s*$")
 HEADING = bounded(r"^(\s*)([A-Za-z][\w-]{0,30})\s'?([\w.-]{1,40}(?::[\w.-]{1,20})*)'?:?\s*$")
 
 

@@ -11,6 +11,8 @@ from ..cells import number
 from ..raw import CELLS, Raw
 from ..vocabulary import axis_of, group_of, known, metric_of
 from .labels import numbered_header
+from .measured import measured
+from .parted import parted
 
 MEMBERS = 4
 """Columns of one word and a number from which on they are the members of a group."""
@@ -28,7 +30,14 @@ _ELSE = frozenset(("", "metric", "metrics", "name", "measure", "quantity", "item
 
 def shaped(raw: Raw) -> Iterator[Raw]:
     """The table, with its rows as columns where those are the measures, and members of a group as rows of their own."""
-    raw = _turned(raw) or raw
+    if (turned := _turned(raw)) is None:
+        for one in measured(parted(raw)):
+            yield from _apart(one)
+    else:
+        yield from _apart(turned)
+
+
+def _apart(raw: Raw) -> Iterator[Raw]:
     taken, molten = _molten(raw)
     if taken and len(taken) < len(raw.names) - 1:
         rest = [i for i in range(len(raw.names)) if i not in taken]

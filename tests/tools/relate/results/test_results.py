@@ -49,8 +49,10 @@ def test_a_trained_model_below_its_base_is_told_wherever_each_stands(tmp_path, f
         {"base_in_metrics__json": {"error_rate": 0.42, "n": 900},
          "sft_in_metrics__json": {"error_rate": 0.2, "n": 900}},
         {"table__csv": "model,n,accuracy,f1\nbaseline,800,0.71,0.50\nlora,800,0.69,0.66\n"},
+        {"two__md": "".join(f"## {task}\n\n| Metric | Base | Tuned |\n|---|---|---|\n| Accuracy | {a} | {a} |\n"
+                            f"| F1 | {b} | {b} |\n\n" for task, a, b in (("Risk", 0.61, 0.58), ("Loan", 0.32, 0.29)))},
     ],
-    ids=["noise", "better", "other task", "less is better", "traded"],
+    ids=["noise", "better", "other task", "less is better", "traded", "two tables"],
 )  # fmt: skip
 def test_noise_gains_and_other_tasks_are_no_drop(tmp_path, files):
     assert "benchmark-drop" not in found(tmp_path, **files)

@@ -1,0 +1,154 @@
+"""Rows that come out the same to the last digit, in whatever file: a training, an adapter or a method without effect.
+
+A table with a single such pair among four rows or more is `scores.twins`; here are several pairs, and few rows of which
+one is the model before training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import isfinite
+from typing import NamedTuple
+
+from ...findings import Finding, Severity, clean
+from ...patterns import bounded
+from ..line import plain
+from .read import BASE, FILLER, TRAINED, Row, words
+
+FIGURES, FULL, DIGITS, ROWS, TWINS = 3, 2, 3, 60, 4
+"""Figures of a row (one more where neither is trained from the other), those of them that are written out, to how many
+digits; rows of a table; rows from which on one pair is told by `scores.twins`. Own judgement."""
+FEW = 100
+"""Items of which shares are so coarse that they come out the same by chance."""
+ASIDE = bounded(
+    r"time|second|minute|latency|speed|throughput|memory|cost|date|(?:^|_)(?:n|num|count|total|size|support|samples|steps?|epochs?"
+    r"|params?|rank|seed|shots?)(?:_|$)|delta|diff|change|vs(?:_|$)|rtf|耗时|时间|数量|差"
+)
+"""Measures that say nothing of quality."""
+REPEATED = bounded(r"(?:^|[^a-z])(?:seed|run|repeat|trial|copy|replica|shard|fold|best|final|last|avg|average|macro"
+                   r"|micro|weighted|mean|total|overall|all|summary)(?:[^a-z]|$)"
+                   r"|种子|重复|平均|总体|最佳|最终")  # fmt: skip
+"""Labels of what may well come out the same."""
+
+
+class Same(NamedTuple):
+    """Two rows with the same figures."""
+
+    one: Row
+    other: Row
+    figures: tuple[str, ...]
+
+    @property
+    def full(self) -> set[float]:
+        """Its figures that are written out."""
+        return {v for k in self.figures if _digits(v := self.one.values[k]) >= DIGITS}
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What sets the two apart."""
+        apart = [(a, b) for a, b in zip(self.one.names, self.other.names, strict=True) if a != b]
+        return apart[0]
+
+    @property
+    def trained(self) -> bool:
+        """Whether one is the model before training and the other the one after it."""
+        said = [words(label) for label in self.labels]
+        return any(any(BASE.fullmatch(w) for w in a) and any(TRAINED.fullmatch(w) for w in b)
+                   for a, b in (said, said[::-1]))  # fmt: skip
+
+
+def come_out_alike(rows: Sequence[Row]) -> list[Finding]:
+    """The file with most pairs."""
+    groups: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        if row.names and _figures(row):
+            groups.setdefault((row.file, row.part, len(row.names)), []).append(row)
+    found: dict[str, list[Same]] = {}
+    for (file, *_), group in groups.items():
+        if len(group) <= ROWS:
+            found.setdefault(file, []).extend(_pairs(group))
+    some = max((_enough(pairs, rows) for pairs in found.values()), key=len, default=[])
+    return [_told(some)] if some else []
+
+
+def _figures(row: Row) -> dict[str, float]:
+    return {k: v for k, v in row.values.items() if isfinite(v) and not ASIDE.search(plain(k))}
+
+
+def _enough(pairs: Sequence[Same], rows: Sequence[Row]) -> list[Same]:
+    """The pairs that chance does not make: by their own figures, or by all that a file says of the same two labels."""
+    sure = [p for p in pairs if len(p.figures) >= FIGURES + (not p.trained) and len(p.full) >= FULL]
+    if sure:
+        return sure
+    by: dict[tuple[str, ...], list[Same]] = {}
+    for pair in pairs:
+        by.setdefault(tuple(sorted(pair.labels)), []).append(pair)
+    for labels, some in by.items():
+        own = [r for r in rows if r.file == some[0].one.file and not {*labels}.isdisjoint(r.names) and _figures(r)]
+        whole = len(own) == 2 * len(some)  # wherever both stand they are the same
+        if whole and len(some) > 1 and sum(len(p.full) for p in some) >= FIGURES:
+            return some
+    return []
+
+
+def _pairs(group: Sequence[Row]) -> Iterator[Same]:
+    """The pairs of one table, of which other rows differ or one is trained from the other."""
+    pairs = [p for one, other in combinations(group, 2) if (p := _pair(one, other)) is not None]
+    others = len(group) > 2 and not all(_same(a, b) for a, b in combinations(group, 2))
+    pairs = [p for p in pairs if others or p.trained]
+    if len(pairs) > 1 or len(group) < TWINS:
+        yield from pairs
+
+
+def _same(one: Row, other: Row) -> bool:
+    a, b = _figures(one), _figures(other)
+    return all(a[k] == b[k] for k in a.keys() & b.keys())
+
+
+def _pair(one: Row, other: Row) -> Same | None:
+    """The two, where one name sets them apart and every figure is the same."""
+    apart = [(a, b) for a, b in zip(one.names, other.names, strict=True) if a != b]
+    if one.line and one.line == other.line and one.file.endswith(".json"):
+        return None  # two sides of one record, which `scores.paired` holds against each other
+    if len(apart) != 1 or any(REPEATED.search(x.lower()) for x in apart[0]) or not _named(*apart[0]):
+        return None
+    both = sorted(_figures(one).keys() & _figures(other).keys())
+    if len(both) < FIGURES or any(one.values[k] != other.values[k] for k in both) or _by_few(one, both):
+        return None
+    return Same(one, other, tuple(both))
+
+
+def _by_few(row: Row, figures: Sequence[str]) -> bool:
+    """Whether every figure is a share of so few items that two may well have the same."""
+    n = row.n or 0
+    return 1 < n <= FEW and all(abs(row.values[k] * n - round(row.values[k] * n)) <= 5e-4 * n for k in figures)
+
+
+def _named(a: str, b: str) -> bool:
+    """Whether labels differ in more than words that name no thing."""
+    left, right = ({w for w in words(x) if not FILLER.fullmatch(w)} for x in (a, b))
+    return left != right or (not left and a.lower() != b.lower())
+
+
+def _digits(value: float) -> int:
+    return len(f"{value:.10g}".replace(".", "").replace("-", "").strip("0"))
+
+
+def _told(some: Sequence[Same]) -> Finding:
+    pair = next((p for p in some if p.trained), some[0])
+    a, b = (clean(x, 60) for x in pair.labels)
+    figures = ", ".join(f"{k} {pair.one.values[k]:.6g}" for k in pair.figures[:4])
+    more = f", and {len(some) - 1} further pairs with them" if len(some) > 1 else ""
+    more_zh = f"，另有 {len(some) - 1} 对" if len(some) > 1 else ""
+    why = "what was trained is not in force there" if pair.trained else "what sets them apart had no effect there"
+    why_zh = "训练出来的部分没有生效" if pair.trained else "两者的差别没有生效"
+    return Finding(
+        "scores-of-the-base" if pair.trained else "variants-come-out-equal", Severity.S2,
+        f"{a} and {b} come out the same to the last digit in {clean(pair.one.said, 90)} ({figures}; "
+        f"{len(pair.figures)} figures{more}), while others differ: {why}, or one was measured twice.",
+        f"{clean(pair.one.said, 90)} 中 {a} 与 {b} 的结果每一位都相同（{figures}；共 {len(pair.figures)} 项"
+        f"{more_zh}）：{why_zh}，或同一个被测了两次。",
+        (pair.one.evidence(pair.figures[0]), pair.other.evidence(pair.figures[0])),
+        {"pair": [a, b], "figures": list(pair.figures), "pairs": len(some)},
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""Of how many items the results of one table are: one row that has far fewer or more than all others, and results over
+no item at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from ...findings import Finding, Severity, clean
+from ...patterns import bounded
+from ..line import plain
+from .read import Row, count_of
+
+ALIKE, SHARE, PART = 4, 0.6, 0.5
+"""Rows of the same number of items, their share of the table, and the part of that number below which a row is of
+another set. Own judgement."""
+LEAST, FEW = 20, 5
+SCORED = bounded(r"^(?:n_|num_|total_)?(?:scored|evaluated|judged|graded|rated|measured)(?:_\w{1,20})?$"
+                 r"|^(?:已评|已评测|评分)(?:数|条数|数量|样本数)$")  # fmt: skip
+"""How many items were scored at all."""
+
+
+def of_how_many(rows: Sequence[Row]) -> list[Finding]:
+    """The row that is furthest from the others."""
+    groups: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        if row.n and row.names and len(row.values) > 1:
+            groups.setdefault((row.file, row.part, len(row.names)), []).append(row)
+    found = [f for group in groups.values() for f in _apart(group)]
+    return sorted(found, key=lambda f: (f.severity, f.data["n"] / f.data["usual"]))[:1]
+
+
+def scored_nothing(rows: Sequence[Row]) -> list[Finding]:
+    """A file of results that counts items, and none of them as scored."""
+    files: dict[str, list[tuple[Row, str, float]]] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            if SCORED.search(plain(name)) and isfinite(value):
+                files.setdefault(row.file, []).append((row, name, value))
+    none = [some[0] for some in files.values() if not any(v for *_, v in some) and (some[0][0].n or 0) >= FEW]
+    return [_nothing(*none[0][:2])] if none else []
+
+
+def _nothing(row: Row, name: str) -> Finding:
+    return Finding(
+        "scored-nothing", Severity.S1,
+        f"{name} is 0 of {row.n} in {clean(row.said, 90)}: nothing was scored, and its rates are over no item.",
+        f"{clean(row.said, 90)} 的 {row.n} 条中 {name} 为 0：什么都没有评，其中的比率没有意义。",
+        (row.evidence(name),), {"scored": 0, "of": row.n},
+    )  # fmt: skip
+
+
+def _apart(group: Sequence[Row]) -> Iterator[Finding]:
+    usual, often = Counter(row.n for row in group).most_common(1)[0]
+    names = {row.names for row in group}
+    if not usual or usual < LEAST or often < max(ALIKE, SHARE * len(group)) or len(names) < len(group):
+        return
+    away = [row for row in group if row.n and not PART <= row.n / usual < 1 / PART]
+    if not away or len(away) > len(group) - often:
+        return
+    row = min(away, key=lambda r: r.n or 0)
+    less = (row.n or 0) < usual
+    count = count_of(row.values)
+    en = "what it scores is no comparison with theirs" if less else "some items count twice, or they are another set"
+    zh = "它的分数不能与其他行比较" if less else "有的条目被算了多次，或不是同一份题"
+    yield Finding(
+        "answers-short-of-items", Severity.S2 if less else Severity.S3,
+        f"{clean(row.said, 90)} is over {row.n} items, and {often} of {len(group)} rows of its table over {usual} "
+        f"each: {en}.",
+        f"{clean(row.said, 90)} 只有 {row.n} 条，而同表 {len(group)} 行中有 {often} 行各为 {usual} 条：{zh}。",
+        (row.evidence(count), *(r.evidence(count_of(r.values)) for r in group if r.n == usual))[:2],
+        {"n": row.n, "usual": usual, "rows": len(group)},
+    )  # fmt: skip
