@@ -28,8 +28,9 @@ from .train_question import DATA, ENTRIES, LEARNED, SAID, Example, keep, scores,
 
 OF_TOPICS, OF_COMPOSED, OF_MESSAGE, OF_ENTRIES = 2.0, 0.4, 1.5, 2.0
 """Weights of examples."""
-FOLDS = (*ENTRIES[2:], "leading-6.jsonl", "leading-dev.jsonl")
-"""Files that are left out in turn to fit what else tells an opinion."""
+FOLDS = ENTRIES[5:]
+"""Files that are left out in turn to fit what else tells an opinion: each of another author."""
+SHAPE = (1 << weigh.MANY_BITS, len(weigh.MEANT))
 STEPS = 20
 OF_CONTRARY = 2.0
 """Weight of a composed message that denies or doubts beside that of one that suspects."""
@@ -43,7 +44,7 @@ def read(text: str) -> tuple[list[str], set[str]]:
 
 
 def example(parts: list[str], at: int, acts: set[str], kind: str | None, weight: float) -> Example:
-    return Example(places(features(parts, at, acts), weigh.BITS), SAID.index(kind), weight)
+    return Example(places(features(parts, at, acts), weigh.MANY_BITS), SAID.index(kind), weight)
 
 
 def of_topics(name: str) -> Iterator[Example]:
@@ -91,20 +92,15 @@ def composed() -> Iterator[Example]:
 
 
 def told_apart(weights: NDArray[np.float64], name: str) -> Iterator[tuple[NDArray[np.float64], bool]]:
-    """What tells an opinion in the clauses of some questions, and whether each says one.
-
-    Of questions whose suspicions are topics only those are taken that suspect nothing.
-    """
+    """What tells an opinion in the clauses of questions whose suspicions are entries, and whether each says one."""
     for line in (DATA / name).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if "text" not in row and any(row[kind] for kind in ("suspects", "denies", "doubts", "told_by_others")):
-            continue
         said = row["suspects"]
         kinds = {s["clause"] for s in said}
         open_ = {at for s in said for at in s.get("also", ())} - kinds
-        parts, acts = read(row["text"] if "text" in row else row["q"])
+        parts, acts = read(row["text"])
         for at in (at for at in range(len(parts)) if at not in open_):
-            scores = weights[places(features(parts, at, acts), weigh.BITS)].sum(0)
+            scores = weights[places(features(parts, at, acts), weigh.MANY_BITS)].sum(0)
             ranking = blamed.ranked(*opinion.texts(parts, at), index(None).search)
             yield opinion.signs(float(scores[1:].max() - scores[0]), ranking, parts, at, acts), at in kinds
 
@@ -130,7 +126,7 @@ def main() -> None:
     files["composed"] = list(composed())
 
     def without(*names: str | None) -> NDArray[np.float64]:
-        return trained(row for name, rows in files.items() if name not in names for row in rows)
+        return trained((row for name, rows in files.items() if name not in names for row in rows), SHAPE)
 
     others = [name for name in FOLDS if name != left]
     said = [row for name in others for row in told_apart(without(left, name), name)]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agent.question import acted, weigh
+from ..agent.question.blamed import Phrases, indexed
 from ..agent.question.named import THINGS
 from ..agent.question.parts import clauses, split
 from ..agent.question.plans import Plan
@@ -34,8 +35,8 @@ MARKED = ENTRIES[2:]
 """Files that say which clauses plan; in the others those of the rules that are right are taken."""
 OF_MARKED, DECAY = 2.0, 4.0
 """Weight of a clause of those, and how much of the square of a weight counts beside the loss."""
-FOLDS = (*MARKED, "leading-9.jsonl", "leading-dev.jsonl", "idle")
-"""Files that are left out in turn to fit what else tells a plan."""
+FOLDS = (*ENTRIES[5:], "idle")
+"""What is left out in turn to fit what else tells a plan: files, each of another author."""
 IDLE = tuple(
     """
 X is 8
@@ -74,6 +75,8 @@ X 已经降过了
 """.strip().splitlines()
 )
 """What is said of a setting that nobody will change."""
+LONG = 10
+"""Characters from which on a name is likely one author's."""
 FILLED = 14
 """Names that each of these is filled with."""
 WAYS = {"up": "raise", "down": "lower", "on": "enable", "off": "disable"}
@@ -132,16 +135,29 @@ def _known(row: dict[str, Any], parts: Sequence[str], acts: Sequence[Plan]) -> d
     if not plans or plans[0]["direction"] == "none":
         return nothing
     if "clauses" in plans[0]:
-        here = [at for at in plans[0]["clauses"] if at < len(parts)]
-        by_rule = [at for at in here if any(p.text == parts[at] for p in acts)]
-        open_ = {at: None for at in nothing if at not in here}
-        return open_ | dict.fromkeys(by_rule or here, plans[0])
+        said = {at for plan in plans for at in plan["clauses"]}
+        out = {at: None for at in nothing if at not in said}
+        for plan in plans:
+            here = [at for at in plan["clauses"] if at < len(parts)]
+            by_rule = [at for at in here if any(p.text == parts[at] for p in acts)]
+            out |= dict.fromkeys(by_rule or here, plan)
+        return out
     truth, out = {p["variable"]: p for p in plans}, dict[int, dict[str, Any] | None]()
     for at, part in enumerate(parts):
         right = [truth[p.variable] for p in acts if p.text == part and p.variable in truth]
         out |= {at: right[0]} if right else {}
     found = {plan["variable"] for plan in out.values() if plan}
     return nothing | out if found == truth.keys() else out
+
+
+def _unsaid(name: str) -> Phrases:
+    """The names of variables without the long ones that the messages of one file say, which would be too near to it."""
+    if name == "idle":
+        return acted.names()
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    said = " ".join(" ".join(acted.VALUE.sub("", json.loads(line)["text"]) for line in lines).split())
+    rows = {v: [n for n in names if len(n) < LONG or n not in said] for v, (_, names) in acted.rows().items()}
+    return indexed(rows)
 
 
 def deciding(rows: Sequence[Clause], weight: float) -> Iterator[Example]:
@@ -176,11 +192,14 @@ def train(left: str | None) -> dict[str, NDArray[Any]]:
         rows = (row for name, each in decided.items() if name != other for row in each)
         return trained(rows, (1 << weigh.BITS, 2), DECAY)
 
-    near = {name: [acted.ranked(r.parts, r.at, r.acts) for r in files[name]] for name in FOLDS if name != left}
+    near = {
+        name: [acted.ranked(r.parts, r.at, r.acts, known) for r in files[name]]
+        for name in FOLDS
+        if name != left and (known := _unsaid(name))
+    }
     known = [
         (name, x, row.variable)
-        for name in MARKED
-        if name != left
+        for name in near
         for x, row in zip(near[name], files[name], strict=True)
         if row.variable >= 0
     ]

@@ -31,8 +31,8 @@ from ..knowledge.words import places
 
 DATA = Path(__file__).parent / "data"
 LEARNED = (*(f"leading{n}.jsonl" for n in ("", "-2", "-3", "-4", "-5", "-6")), "leading-dev.jsonl")
-"""`leading-7.jsonl` is for `evals.suites.questions` only."""
-ENTRIES = tuple(f"leading-{n}.jsonl" for n in (8, 9, 10, 11, 12))
+"""`leading-7.jsonl` and `leading-19.jsonl` are for `evals.suites.questions` only."""
+ENTRIES = tuple(f"leading-{n}.jsonl" for n in range(8, 19))
 """Questions whose suspicions are entries, each with the number of the clause that says it."""
 ROUNDS, DECAY = 60, 2.0
 """Steps of the fit, and how much of the square of a weight counts beside the loss."""

@@ -36,19 +36,22 @@ and what the encoder says."""
 Vector = NDArray[np.float64]
 GOES: tuple[Direction, ...] = ("raise", "lower", "set", "enable", "disable", "remove", "do")
 """What the columns of the table of directions say."""
-LEAST, HOPELESS, FAR = 0.1, -3.0, -5.0
-"""Score from which on a clause plans something though no rule says so; below which none does though one says so; and
-what its words say from which on nothing else is asked."""
-SURE = 5.0
-"""By how much another variable must be nearer than the one that the rules name."""
-CLEAR = 1.5
-"""By how much a direction must outweigh the one that the rules leave vague."""
+FAR = -6.0
+"""What the words of a clause say from which on nothing else is asked."""
+LEAST, HOPELESS = 0.0, -1.5
+"""Score from which on a clause plans something though no rule says so, and below which none does though one says so."""
+ALONE = 1.0
+"""Score below which the rules are left alone in a message of few clauses in which they find something: they read a bare
+order well."""
+SURE, CLEAR = (1.0, 5.0), (1.0, 1.5)
+"""By how much another variable must be nearer than the one that the rules name, and a direction outweigh theirs: in
+general, and in such a message."""
 FEW = 3
-"""Clauses of a message below which the rules, where they find anything, are left alone: they read a bare order well."""
+"""Clauses from which on a message has more than few."""
 LENGTH = 80
 """Characters from which on a clause is long."""
 _MARK = bounded(r"->|→|=>|:=|=|\bfrom\b|\bto\b|instead|rather|从|到|成|为|不再|别")
-_VALUE = re.compile(r"(?<![\w.])[-±]?(?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?(?:[kKmM%]\b)?")
+VALUE = re.compile(r"(?<![\w.])[-±]?(?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?(?:[kKmM%]\b)?")
 
 
 @cache
@@ -76,7 +79,7 @@ def _said(part: str) -> tuple[str, ...]:
     here = named(part)
     out += (f"V{name}" for name in {name for _, _, name in here})
     out += (f"N{min(len(here), 3)}", f"moved{amounts.moved(part)}", f"things{sum(n in THINGS for *_, n in here)}")
-    out += (f"set{any(n in CANONICAL for *_, n in here):d}", f"values{min(len(_VALUE.findall(part)), 3)}")
+    out += (f"set{any(n in CANONICAL for *_, n in here):d}", f"values{min(len(VALUE.findall(part)), 3)}")
     signed = {"intent": signs.INTENT, "past": signs.PAST, "given": signs.GIVEN, "asked": signs.ASKED}
     out += (f"{name}{pattern.search(part) is not None:d}" for name, pattern in signed.items())
     out += (f"start{here[0][0] < 2:d}",) if here else ()
@@ -129,56 +132,60 @@ def planned(parts: Sequence[str], acts: Sequence[Plan]) -> list[Plan]:
     Args:
         parts: its clauses.
     """
-    out = [p for p in acts if p.text not in parts]
+    out, brief = [p for p in acts if p.text not in parts], bool(acts) and len(parts) < FEW
     for at, part in enumerate(parts[: clause.MOST]):
         mine = [p for p in acts if p.text == part]
-        if acts and len(parts) < FEW:
-            return list(acts)
         words = margin(parts, at, acts)
         if words < FAR and not mine:
             continue
         near = ranked(parts, at, acts)
         score = shaped(words, near, parts, at, mine) @ weigh.table("planned")
+        if brief and score < ALONE:
+            out += mine
+            continue
         if score < (HOPELESS if mine else LEAST):
             continue
-        out += _of(part, mine, near @ weigh.table("nearest"), {p.variable for p in out})
+        out += _of(part, mine, near @ weigh.table("nearest"), {p.variable for p in out}, brief)
     return out
 
 
-def _of(part: str, mine: Sequence[Plan], scores: Vector, taken: AbstractSet[str]) -> Iterator[Plan]:
+def _of(part: str, mine: Sequence[Plan], scores: Vector, taken: AbstractSet[str], brief: bool) -> Iterator[Plan]:
     """The plans of one clause that plans something."""
     entries = names().entries
     first = int(scores.argmax())
     said = max((float(scores[entries.index(p.variable)]) for p in mine if p.variable in entries), default=None)
     added = bool(mine) and entries[first] not in THINGS and all(p.variable in THINGS for p in mine)
-    kept = bool(mine) and (said is None or scores[first] - said <= SURE)
+    kept = bool(mine) and (said is None or scores[first] - said <= SURE[brief])
     if kept:
-        yield from (_turned(p, part, mine) for p in mine)
+        yield from (_turned(p, part, mine, brief) for p in mine)
     if entries[first] not in taken and (added or not kept):
-        values = _VALUE.findall(part)
+        values = VALUE.findall(part)
         plan = Plan(entries[first], "set", values[-1] if values else "", part)
         yield replace(plan, direction=GOES[int(_ways(part, plan.variable, mine).argmax())])
 
 
-def _turned(plan: Plan, part: str, mine: Sequence[Plan]) -> Plan:
-    """A plan with where it goes, if the rules leave that open."""
-    if (
-        plan.direction not in signs.VAGUE and not plan.variable.endswith("_disable")
-    ) or plan.variable not in names().entries:
+def _turned(plan: Plan, part: str, mine: Sequence[Plan], brief: bool) -> Plan:
+    """A plan of the rules with where it goes, of which what they say is one sign; a bare value is only set."""
+    said = brief and (plan.value or plan.direction not in signs.VAGUE)
+    if said or plan.variable not in names().entries:
         return plan
     ways = _ways(part, plan.variable, mine)
     best = int(ways.argmax())
-    clear = ways[best] - ways[GOES.index(plan.direction)] > CLEAR * weigh.SCALE
-    return replace(plan, direction=GOES[best]) if clear else plan
+    outweighs = ways[best] - ways[GOES.index(plan.direction)] > CLEAR[brief] * weigh.SCALE
+    return replace(plan, direction=GOES[best]) if outweighs else plan
 
 
 def _ways(part: str, variable: str, mine: Sequence[Plan]) -> NDArray[np.int64]:
     return weigh.table("goes")[places(going(part, variable, mine), weigh.BITS)].sum(0, dtype=np.int64)
 
 
-def ranked(parts: Sequence[str], at: int, acts: Sequence[Plan]) -> NDArray[np.float64]:
-    """`[variables, 8]` how near a clause is to each variable."""
-    known = names()
+def ranked(parts: Sequence[str], at: int, acts: Sequence[Plan], known: Phrases | None = None) -> NDArray[np.float64]:
+    """`[variables, 8]` how near a clause is to each variable.
+
+    Args:
+        known: other names than those of the table, to train.
+    """
+    known = known or names()
     here, near = _place(parts[at]), [_place(parts[n]) for n in (at - 1, at + 1, at - 2) if 0 <= n < len(parts)]
     out = np.zeros((len(known.entries), 8))
     for i, variable in enumerate(known.entries):
@@ -210,13 +217,13 @@ def going(part: str, variable: str, acts: Sequence[Plan]) -> list[str]:
     out += (f"act{way}" for way in {way for _, way in verbs})
     out += (f"first act{verbs[0][1]}", f"last act{verbs[-1][1]}") if verbs else ("no act",)
     out += (f"moved{amounts.moved(part)}", f"usual{beyond(part, variable)}", f"K{kind} usual{beyond(part, variable)}")
-    return [*out, f"n{min(len(_VALUE.findall(part)), 2)}"]
+    return [*out, f"n{min(len(VALUE.findall(part)), 2)}"]
 
 
 def beyond(part: str, variable: str) -> str:
     """Whether the last value in a clause is above or below the usual one of a variable, empty where nothing says so."""
     usual = rows().get(variable, ("-",))[0]
-    values = [v for v in _VALUE.findall(part) if v]
+    values = [v for v in VALUE.findall(part) if v]
     try:
         step = _number(values[-1]) - float(usual) if values else 0.0
     except ValueError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
@@ -36,9 +35,6 @@ LEAST = 2.5
 """Score below which an entry is not meant."""
 BESIDE = 2.0
 """How far below the best score another entry can be meant as well."""
-SURE, APART = (10.0, 14.0), (5.0, 9.0)
-"""Score from which on an entry is meant though something else is named, and by how much it must be nearer, where only
-the words around the name blame it and where a phrase does."""
 ENCODED = 3
 """Place of what the encoder says among the features; after it the words of the clause."""
 MOST = 6
@@ -155,9 +151,3 @@ def meant(scores: Mapping[str, float]) -> list[str]:
     """The entries that a clause can name, best first; none where nothing is near."""
     best = next(iter(scores.values()))
     return [id for id, score in islice(scores.items(), TOGETHER) if score >= max(best - BESIDE, LEAST)]
-
-
-def instead(scores: Mapping[str, float], about: AbstractSet[str], phrased: bool) -> bool:
-    """Whether a clause clearly names another entry than those that something named in it is about."""
-    best, named = next(iter(scores.values())), max((score for id, score in scores.items() if id in about), default=0.0)
-    return best >= SURE[phrased] and best - named >= APART[phrased]

@@ -11,14 +11,15 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...knowledge.words import places
+from ...knowledge.words import places, stem
 from ...tools.patterns import bounded
-from . import weigh
-from .cues import BACK, CUES, NAMED_SPEAKER, OWN, TOLD, WORDS, Polarity
+from . import blamed, weigh
+from .cues import BACK, CUES, NAMED_SPEAKER, OWN, SPOKEN, TOLD, WORDS, Polarity
 from .phrases import X, plain
 from .symptoms import spans
 from .topics import mentions
@@ -39,11 +40,20 @@ _REPORTED = bounded(
 )
 """What says that it is said by somebody else than the person, for the most part."""
 _ASKS = bounded(r"[?？]|[吗呢吧]$")
+FEW = 30
+"""Entries up to whose number a word that people blame them by is one of the field, and not one of saying so."""
+FIELD = "W"
+"""What stands for words of the field."""
+_TOKEN = bounded(r"[a-z][a-z0-9_.'-]{0,40}|[\u3400-\u9fff]|\d[\d.,]{0,20}%?|[?!.,:;？！，。；：]")
+_SAYING = frozenset(
+    "不没是有吧吗呢我你他说觉得像该应怀疑排除过了的就都还能会可也很太这那个什么但跟和与对因为所以才让被把先再只"
+)
+"""Characters with which an opinion is said, whatever words of the field they are part of."""
 
 
 def weighed(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> NDArray[np.int64]:
     """How much speaks for each of `weigh.MEANT` in one clause of a message."""
-    return weigh.table("clauses")[places(features(parts, at, acts), weigh.BITS)].sum(0, dtype=np.int64)
+    return weigh.table("clauses")[places(features(parts, at, acts), weigh.MANY_BITS)].sum(0, dtype=np.int64)
 
 
 def leaning(parts: Sequence[str], at: int, acts: AbstractSet[str]) -> tuple[Polarity, bool, float]:
@@ -81,6 +91,7 @@ def _of_clause(clause: str) -> tuple[str, ...]:
     seen = sum(end - start for start, end in spans(clause))
     told = TOLD.search(whole) or NAMED_SPEAKER.search(clause) is not None
     out = ["C" + run for run in _runs(words, 3)] + ["Clex" + name for name in _lists(clause)]
+    out += ("D" + run for run in _runs(_framed(clause), 3))
     out += (f"len{min(len(words) // 3, 6)}", f"seen{min(4 * seen // max(len(clause), 1), 3)}", f"x{masked.count(X)}")
     out += (
         f"rep{_REPORTED.search(clause) is not None:d}",
@@ -97,7 +108,37 @@ def _of_clause(clause: str) -> tuple[str, ...]:
 @lru_cache(4096)
 def _beside(clause: str) -> tuple[str, ...]:
     reported = f"rep{_REPORTED.search(clause) is not None:d}"
-    return (reported, *_runs(list(weigh.words(_masked(clause))), 2), *("lex" + name for name in _lists(clause)))
+    framed = ("D" + run for run in _runs(_framed(clause), 2))
+    return (
+        reported,
+        *_runs(list(weigh.words(_masked(clause))), 2),
+        *("lex" + name for name in _lists(clause)),
+        *framed,
+    )
+
+
+def _framed(clause: str) -> list[str]:
+    """The words and marks of a clause with `FIELD` for those of the field that stand together."""
+    text, out = plain(clause).lower(), list[str]()
+    for found in _TOKEN.finditer(text):
+        word, at = found[0], found.start()
+        if "\u3400" <= word <= "\u9fff":
+            field = word not in _SAYING and not _field().isdisjoint((text[max(at - 1, 0) : at + 1], text[at : at + 2]))
+        else:
+            odd = "_" in word or any(c.isdigit() for c in word)
+            field = not word[0].isdigit() and word not in SPOKEN and (odd or stem(word) in _field())
+        if not field:
+            out.append("0" if word[0].isdigit() else word)
+        elif out[-1:] != [FIELD]:
+            out.append(FIELD)
+    return out
+
+
+@cache
+def _field() -> frozenset[str]:
+    """The words that few entries are blamed by."""
+    known = blamed.phrases()
+    return frozenset(word for word, weight in known.weights.items() if weight > log(len(known.entries) / FEW))
 
 
 def _masked(clause: str) -> str:

@@ -1,8 +1,8 @@
-"""Causes that no table of topics names: which clauses say what is thought of a cause, and which entries they mean.
+"""Which clauses say what is thought of a cause, and which entries they mean.
 
 Every entry of the runbook can be meant ("i think the loader cant keep up"): those that `blamed` finds nearest are the
-topic. That a clause suspects anything at all is told by `clause`; one that is near to no entry is no
-suspicion, and what is said by the name of a topic (`polarity`) is not said again.
+topic, or the topic that a clause names and that is about them (`polarity`). That a clause suspects anything at all, and
+how, is told by `clause`; one that is near to no entry is no suspicion.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ from .weigh import table
 
 FAR, LENGTH, SCALE = 14.0, 80, 10.0
 """Nearness from which on more of it says less, characters from which on a clause is long, and a scale of products."""
-LEAST = 0.2
-"""Score from which on a clause says an opinion: above even odds, since one too many is worse than one missed."""
+LEAST, NAMED = 0.2, -0.5
+"""Score from which on a clause says an opinion, above even odds, since one too many is worse than one missed; and where
+it names a topic of which the words around it say something, too."""
+COVER = 4.0
+"""How far below the best score an entry can be that makes a topic's name stand for what is meant."""
 HOPELESS = -4.2
 """What a clause's words say from which on no nearness makes it an opinion."""
 BRIEF = 45
@@ -53,45 +56,50 @@ _SAYING = bounded(
 def opinions(
     message: Sequence[str], acted: Sequence[tuple[str, str]], found: Sequence[Suspicion], search: Search
 ) -> list[Suspicion]:
-    """All suspicions: those `found` by the names of topics, but where a clause clearly means something else, and the
-    others.
+    """All suspicions, clause by clause: by the name of a topic `found` in it where that covers what the clause is near
+    to, else by the entries themselves.
 
     Args:
         acted: topics that are planned to be acted on, each with the clause that plans it.
     """
     said = [(sentence, clause) for sentence in message for clause in clauses(sentence)][:MOST]
     parts, planned, search = [c for _, c in said], {text for _, text in acted}, lru_cache(3 * MOST)(search)
-    every, last, taken = list(found), -NEAR, set[str]()
+    named, every, taken, last = {s.topic.id: s for s in found}, list[Suspicion](), set[str](), -NEAR
     spoken: list[Suspicion] = []
     for at, (sentence, clause) in enumerate(said):
-        named = {topic.id for topic, _, _ in mentions(clause)}
-        here = [s for s in every if s.topic.id in named]
-        back = _spoken_back(clause) if not named and at - last <= NEAR and spoken else None
+        topics = dict.fromkeys(topic.id for topic, _, _ in mentions(clause))
+        back = _spoken_back(clause) if not topics and at - last <= NEAR and spoken else None
         if back:
-            turned = [replace(s, polarity=back) for s in spoken if s.polarity == "suspects"]
-            every = [next((t for t in turned if t.topic == s.topic), s) for s in every]
+            every = [replace(s, polarity=back) if s in spoken and s.polarity == "suspects" else s for s in every]
             continue
         sign, told, margin = leaning(parts, at, planned)
-        if not here and (margin < HOPELESS or not _content(clause)):
+        here = [named[id] for id in topics if id in named]
+        if margin < HOPELESS or not (here or _content(clause)):
             continue
         ranking, hits = _ranking(parts, at, search)
-        scores = ranking.scores
-        other = [s for s in here if blamed.instead(scores, _about(s.topic, hits), not s.guessed)]
-        if here and len(other) < len(here):
-            last, spoken = at, here
+        if signs(margin, ranking, parts, at, planned) @ table("held") <= (NAMED if here else LEAST):
             continue
-        if not other and not held(signs(margin, ranking, parts, at, planned)):
+        new = [replace(s, polarity=sign, told_by=told or s.told_by) for s in _covering(here, ranking.scores, hits)]
+        if not new:
+            topic = of_hits([hits[id] for id in blamed.meant(ranking.scores) if id in hits]) or _named(clause, planned)
+            if topic is None or taken & set(topic.entries.split("|")) or _said(topic, sign, every, hits):
+                continue
+            others = (TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)) and not OWN.search(plain(clause))
+            new = [Suspicion(topic, sign, told or bool(others), sentence)]
+        new = [s for s in new if all(s.topic != other.topic for other in every)]
+        if not new:
             continue
-        every = [s for s in every if s not in other]
-        sign = other[0].polarity if other else sign
-        topic = of_hits([hits[id] for id in blamed.meant(scores) if id in hits]) or _named(clause, planned)
-        if topic is None or taken & set(topic.entries.split("|")) or _said(topic, sign, every, hits):
-            continue
-        taken |= set(topic.entries.split("|"))
-        others = (TOLD.search(plain(clause)) or NAMED_SPEAKER.search(clause)) and not OWN.search(plain(clause))
-        last, spoken = at, [Suspicion(topic, sign, told or bool(others), sentence)]
-        every += spoken
-    return every
+        taken |= {id for s in new for id in s.topic.entries.split("|")}
+        last, spoken = at, new
+        every += new
+    return every or [s for s in found if not s.guessed]
+
+
+def _covering(named: Sequence[Suspicion], scores: Mapping[str, float], hits: Mapping[str, Hit]) -> list[Suspicion]:
+    """Those by the name of a topic that is about an entry hardly less near than the nearest."""
+    best = next(iter(scores.values()))
+    about = ((s, max((scores.get(id, 0.0) for id in _about(s.topic, hits)), default=0.0)) for s in named)
+    return [s for s, near in about if near >= best - COVER]
 
 
 def _about(topic: Topic, hits: Mapping[str, Hit]) -> frozenset[str]:
@@ -109,11 +117,6 @@ def signs(
     asks = parts[at].endswith(("?", "？", "吗", "呢"))
     shape = (1.0, length, len(parts) == 1, chinese, asks, parts[at] in planned)
     return np.array([margin, both, first, max(0.0, first - FAR), *others, *shape])
-
-
-def held(signs: NDArray[np.float64]) -> bool:
-    """Whether they tell of an opinion, by the weights of `evals.train_clauses`."""
-    return bool(signs @ table("held") > LEAST)
 
 
 def _said(topic: Topic, sign: Polarity, every: Sequence[Suspicion], hits: Mapping[str, Hit]) -> bool:

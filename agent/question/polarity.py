@@ -69,7 +69,7 @@ SHORT = 60
 FAR = 60
 """Characters before a name in which stands what was done to it."""
 _ASKS = bounded(r"[?？]|[吗呢么]\W{0,3}$")
-_ASKED = bounded(rf"(?:^|[,，.。;；:：\n]) ?(?:or |maybe |perhaps |probably |是|会不会是)?(?:the |a )?{X} ?[?？]")
+_ASKED = bounded(rf"(?:^|[,，.。;；:：\n]) ?(?:or |maybe |perhaps |probably |是|会不会是)?(?:the |a )?{X} ?[?？吗]")
 _BEHIND = bounded(
     rf"{X}\W{{0,3}}(?:\w{{1,12}} ){{0,2}}(?:isn'?t|wasn'?t|aren'?t|can'?t|cannot|won'?t|doesn'?t|didn'?t|not)\b"
     rf"|{X}.{{0,3}}(?:不|没|无法)",

@@ -23,6 +23,8 @@ from .phrases import OTHER, X
 FILE = Path(__file__).parent / "weights.npz"
 BITS = 15
 """Places of the table of weights, as a power of two: 16 is no better, 13 is worse."""
+MANY_BITS = 17
+"""The same for the table of clauses, which are told by many more features."""
 SCALE = 24
 """Steps of a stored weight in one of the trained."""
 MEANT: tuple[Polarity | None, ...] = (None, "suspects", "denies", "doubts", "suspects")

@@ -76,13 +76,14 @@ def meant(said: Suspicion, truth: Mapping[str, str]) -> list[str]:
 
 
 def normalized(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `suspects` with `cause` and `polarity` and of one `plan` (up, down, on, off) as one with topics."""
+    """A row of `suspects` with `cause` and `polarity` and of `plans`, or one `plan` (up, down, on, off), as one with
+    topics."""
     if "text" not in row:
         return dict(row)
     kinds = {kind: [s["cause"] for s in row["suspects"] if s["polarity"] == kind] for kind in ("denies", "doubts")}
     suspects = [s["cause"] for s in row["suspects"] if s["polarity"] in ("suspects", "told")]
-    plan = row["plan"] if row["plan"] and row["plan"]["direction"] in DIRECTIONS else None
-    plans = [{**plan, "direction": DIRECTIONS[plan["direction"]]}] if plan else []
+    wished = row["plans"] if "plans" in row else [row["plan"]] if row["plan"] else []
+    plans = [{**p, "direction": DIRECTIONS[p["direction"]]} for p in wished if p["direction"] in DIRECTIONS]
     return {"q": row["text"], "suspects": suspects, **kinds, "told_by_others": [], "plans": plans}
 
 

@@ -117,3 +117,34 @@ def test_an_open_question_names_what_was_run_and_blames_nothing(asked):
 )
 def test_a_question_that_names_a_cause_still_suspects_it(asked):
     assert suspected(asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "polarity"),
+    [
+        ("nothing wrong with the loader, it never waits. GPUs are idle", "dataloader", "denies"),
+        ("数据加载我看过了，一点不慢，GPU 还是闲着", "dataloader", "denies"),
+        ("pretty sure the reference policy never moved, so i doubt the KL story", "kl-coefficient", "doubts"),
+        ("群里有人说是奖励被钻了空子，我不太信，回答长度没变", "reward-model", "doubts"),
+    ],
+)
+def test_what_is_said_of_a_cause_is_read_from_the_clause_whatever_it_is_called(text, topic, polarity):
+    assert (topic, polarity) in [(s.topic.id, s.polarity) for s in suspected(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step 4100, loss 2.31, grad norm 0.8, rank 3 logs attached",
+        "训练到 4100 步，rank 3 的日志在附件里，学习率 1e-5",
+        "we log rank 0 only. I'd cut the learning rate to a third and watch the loss for a day, then decide",
+    ],
+)
+def test_a_name_in_a_clause_that_says_no_opinion_is_none(text):
+    assert suspected(text) == ()
+
+
+def test_a_name_that_is_far_from_what_the_clause_means_is_not_meant():
+    found = suspected("six of the ranks wait in all_gather, rank 12 never got there i guess, one of them skipped it")
+    assert found
+    assert "lora" not in [s.topic.id for s in found]

