@@ -10,6 +10,7 @@ from ...tables.table import Table
 from ..line import Line
 from .alike import come_out_alike
 from .below import below_base
+from .beyond import beyond_all
 from .blank import blank
 from .cells import silent_cells
 from .counted import of_how_many, scored_nothing
@@ -41,6 +42,7 @@ CODES = declare(
     ("answers-short-of-items", RESULTS, "one row of a table is over far fewer items than the others beside it"),
     ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
+    ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -55,6 +57,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *silent_cells(tables),
         *detected(rows, tables),
         *one_sided(rows),
+        *beyond_all(rows),
         *come_out_alike(rows),
         *of_how_many(rows),
         *scored_nothing(rows),
