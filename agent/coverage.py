@@ -174,13 +174,14 @@ class _Account:
         if a.kind == "code" and a.name not in self.judged:
             return Covered(a.name, None, UNNAMED, False)
         points = max(points, opened.points if opened else 0)
-        return Covered(a.name, a.kind, self._little(a, points), True, rows, points)
+        return Covered(a.name, a.kind, self._little(a, points, rows), True, rows, points)
 
-    def _little(self, a: Artifact, points: int) -> str:
+    def _little(self, a: Artifact, points: int, rows: int) -> str:
         """How little of a file was looked at, empty for one that was read."""
         if a.kind == "log" and not points and a.name in self.nothing:
             return "only error lines were looked for: no line in a known metric format"
-        if a.kind in ("config", "script") and self.settings is not None and a.name not in self.settings.files:
+        known = self.settings is None or rows or a.name in self.settings.files
+        if a.kind in ("config", "script") and not known:
             return "no known setting in it is in force"
         return "only whether the dump is whole was looked at" if a.kind == "stack" else ""
 

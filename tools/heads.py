@@ -61,13 +61,19 @@ SCORED_TASKS = bounded(
 """Tasks with their measures in front, however the evaluation was set up behind them."""
 
 _SCORED = bounded(
-    rb"(?i)(?:^|[\"'_.\s-])(?:acc(?:uracy)?|(?:balanced|top[15])_acc\w{0,6}|f1(?:[_-]\w{1,12})?|precision(?:_\w{1,12})?|recall(?:_\w{1,12})?|(?:roc_?|pr_?)?auc(?:_\w{1,12})?"
+    rb"(?i)(?:^|[\"'_.\s-])(?:acc(?:uracy)?|(?:balanced|top[15])_acc\w{0,6}|f1(?:[_-]\w{1,12})?|precision(?:[_@]\w{1,12})?|recall(?:[_@]\w{1,12})?|(?:roc_?|pr_?)?auc(?:_\w{1,12})?"
     rb"|bleu\w{0,8}|rouge\w{0,8}|exact_match|em|wer|cer|mrr(?:@\d{1,3})?|ndcg\w{0,4}(?:@\d{1,3})?|pass(?:@|_at_)\d{1,4}|win_?rate|perplexity"
     rb"|matthews?\w{0,12}|mcc|ece|m?iou|map(?:@\d{1,3})?)[\"']?\s{0,4}[:=]\s{0,4}\"?[-\d.n]"
 )
 """A number under the name of a score."""
 _SHARED = bounded(rb"(?m)^[^\n:=]{2,60}[:=]\s{0,8}\d{1,3}(?:\.\d{1,6})?\s?%\s{0,4}$")
 """A line of a name and a share in percent."""
+_EXACT = re.compile(rb"[:=]\s{0,4}-?(?:0\.0{0,9}[1-9]\d{5,22}|[1-9]\d{0,9}\.\d{5,22})\s{0,4}(?:[,}\r\n]|$)")
+"""A number with more digits than anybody types: it was computed."""
+_VALUED = bounded(rb"(?m)^\s{0,24}-?\s{0,4}name:[^\n]{1,80}\n\s{1,24}value:\s{0,4}-?[\d.]{1,24}\s{0,4}$")
+"""A measure whose name and value are two fields."""
+COMPUTED = 2
+"""Such numbers, or such pairs, from which on a file is one of results as well."""
 SCORES = 3
 """Scores from which on a text is one of results."""
 
@@ -203,7 +209,7 @@ def holds_rows(path: Path) -> bool:
     if suffix in (".ini", ".cfg"):
         return len(_SECTIONS.findall(start)) >= RECORDS
     listed = any(p.search(start) for p in (_NUMBERS_LISTED, _PAIRED)) or (
-        suffix in (".json", ".yaml", ".yml") and scored(start)
+        told and (scored(start) or any(len(p.findall(start)) >= COMPUTED for p in (_EXACT, _VALUED)))
     )
     return listed or len(_COUNTED.findall(start)) >= RECORDS
 

@@ -1,5 +1,6 @@
 """What the open readers give joins what the logs give: one training counts once, wherever it is written."""
 
+import json
 import lzma
 from pathlib import Path
 
@@ -97,3 +98,43 @@ def test_files_beyond_the_limits_are_named_with_the_limit(tmp_path, monkeypatch,
     found = read_open(discover(fill(tmp_path, {f"{i}.csv": "node,jobs\n1,2\n2,3\n" for i in range(4)})))
     assert sum(not a.read for a in found.accounts.values()) == (2 if name == "FILES" else 4)
     assert why in found.accounts["3.csv"].why
+
+
+BENCH = {
+    "engine": "own",
+    "seed": 1,
+    "request_rate": 4.0,
+    "rps": 3.87210455,
+    "ttft_ms": {"p50": 83.4471903, "p99": 412.1},
+}
+SCORED = """
+model: own/seven-b
+tasks:
+- name: gsm8k
+  metrics:
+  - name: strict
+    value: 0.41
+  - name: flexible
+    value: 0.44
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("rate-4.json", json.dumps(BENCH, indent=1)), ("seven-b.yaml", SCORED)])
+def test_results_that_look_like_settings_are_rows_and_their_file_is_read(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    seen = look([tmp_path])
+    assert sum(len(t.of("measure")) for t in seen.tables)
+    assert [(c.file, c.why) for c in seen.coverage] == [(name, "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("best.json", '{"learning_rate": 0.000314159265, "dropout": 0.1234567, "warmup_ratio": 0.0567891}'),
+        ("preprocessor_config.json", '{"do_rescale": true, "rescale_factor": 0.00392156862745098, "size": 224}'),
+        ("train.yaml", "name: a\nvalue: 3\nlearning_rate: 1.41421356e-4\nrope_scaling: 0.70710678\n"),
+    ],
+)
+def test_settings_are_no_results_however_many_digits_they_have(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert look([tmp_path]).tables == ()

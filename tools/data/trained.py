@@ -20,6 +20,7 @@ NAMED = bounded(
 """Names of what belongs to a training."""
 SAID = bounded(
     r"\.backward\(|learning_rate|(?:^|\W)lr\s{0,3}[=:]|optimi[sz]er|Trainer\(|\.fit\(|LoraConfig|trainable|fine[_-]?tun"
+    r"|loss[ _]?scale|grad(?:ient)?[ _]?norm|zero_optimization|(?:^|\W)loss\W{1,4}\d"
     r"|num_train|train_(?:batch|loader|data|set|df|steps)|(?:^|\W)(?:sft|dpo|grpo)(?:\W|$)|学习率|微调|训练(?:集|数据|步)",
     re.IGNORECASE,
 )

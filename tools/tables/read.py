@@ -43,6 +43,8 @@ SETTINGS = words_of("learning_rate batch_size epoch loss_scale")
 """Metrics that a configuration names too."""
 COUNTED = bounded(r"(?:n|n_?items|n_?samples|num_?samples|n_?questions|num_?examples|total)$")
 """Of how many items a result is: a configuration has no such number."""
+EXACT = 6
+"""Digits from which on a number was computed and not typed."""
 RESULT_ROWS = 200
 """Rows of a table of results in a log; what has more is a log of its own."""
 LEAD = bounded(
@@ -117,10 +119,20 @@ def read_results(lines: Iterable[Line], name: str) -> tuple[Table, ...]:
 
 
 def is_scored(table: Table) -> bool:
-    """Whether half of what a table measures is named as results are, or a share in percent."""
+    """Whether half of what a table measures is named as results are, or a share in percent; or two measures of one row
+    have more digits than anybody types."""
     measures = table.of("measure")
     told = [c for c in measures if _is_result(c)]
-    return len(told) * 2 >= max(len(measures), 1) and bool(told)
+    exact = [c for c in measures if len(table) == 1 and _is_computed(c)]
+    return (len(told) * 2 >= max(len(measures), 1) and bool(told)) or len(exact) > 1
+
+
+def _is_computed(column: Column) -> bool:
+    """Whether its number was computed, and is none of a setting."""
+    value = float(column.values[0])
+    digits = f"{abs(value):.15g}".split("e")[0].replace(".", "").strip("0")
+    is_set = column.of in SETTINGS or bool(SET.intersection(name_of(column.name).words))
+    return not is_set and value % 1 != 0 and len(digits) >= EXACT
 
 
 def _tells(table: Table) -> bool:

@@ -68,8 +68,11 @@ ABSOLVED = bounded(
 """A line that says itself that the program goes on without what failed."""
 WARNS = bounded(r"\b(?:User|Future|Deprecation|Runtime|Resource|Import)Warning: ")
 """A warning of Python: the program goes on."""
-LEVEL = bounded(r"^[^A-Za-z]{0,40}(?:[\w.]{1,60}[\s:|\]-]{1,6}){0,3}\[?WARNING\]?\s{0,8}[:|\]-]")
-"""A record that the program's own logging gives the level of a warning: it caught what failed, and goes on."""
+LEVEL = bounded(
+    r"^[\[(]?\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d[^A-Za-z]{0,16}"
+    r"(?:[\w.]{1,60}[\s:|\]-]{1,6}){0,3}\[?WARNING\]?\s{0,8}[:|\]-]"
+)
+"""A dated record that the program's own logging gives the level of a warning: it caught what failed, and goes on."""
 BAR = bounded(r"\d\s?(?:\w{1,12}/s|s/\w{1,12})(?:,[^\]]{0,300})?\]|\?\s?it/s\]")
 """The end of a progress bar, which writes no line end: what is said next stands behind it."""
 
