@@ -46,11 +46,10 @@ def aside(
             size, counted = artifact.path.stat().st_size, artifact.kind == "metrics"
             if kept := logs.get(artifact.name):
                 from ..tables.read import read_pairs, read_results
-                from ..trackers.serving import read_server_lines
+                from ..trackers.serving import of_server
 
                 rows += [t for t in read_pairs(lines_of(kept), artifact.name) if not t.of("axis")]
-                served = read_server_lines(artifact.path, artifact.name)
-                rows += () if served else read_results(lines_of(kept), artifact.name)
+                rows += () if of_server(kept) else read_results(lines_of(kept), artifact.name)
             if size > (TRIALS if counted else ASIDE) or (artifact.name in measured and not counted):
                 continue
             if artifact.kind != "log":

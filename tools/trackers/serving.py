@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from ..data.records.plain import JSON_BYTES
 from ..findings import TriageError
 from ..patterns import bounded
-from ..reading import head, iter_chunks, parse_json
+from ..reading import Chunk, head, iter_chunks, parse_json
 from ..tables.table import Column, Role, Table
 from .gather import NAME, NAN, TEXT, number
 
@@ -202,6 +202,11 @@ class _Lines:
                 Column("status", "group", "status", "", np.array([k[1] for k in keys], dtype=object)),
                 Column("count", "measure", "count", "", np.array([float(self._answers[k]) for k in keys])),
             ), np.array([self._first[k] for k in keys], np.int64))  # fmt: skip
+
+
+def of_server(chunks: Iterable[Chunk]) -> bool:
+    """Whether a log holds lines that a vLLM or SGLang server prints of its load or its answers."""
+    return any(_LINE.search(c.data) for c in chunks if any(mark in c.data for mark in _MARKS))
 
 
 def read_server_lines(path: Path, file: str) -> tuple[Table, ...]:
