@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,8 +136,7 @@ def _framed(clause: str) -> list[str]:
 @cache
 def _field() -> frozenset[str]:
     """The words that few entries are blamed by."""
-    known = blamed.phrases()
-    return frozenset(word for word, weight in known.weights.items() if weight > log(len(known.entries) / FEW))
+    return frozenset(word for word, n in blamed.often().items() if n < FEW)
 
 
 def _masked(clause: str) -> str:
