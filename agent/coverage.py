@@ -110,10 +110,7 @@ def coverage(
         c.name.removeprefix("metrics in "): c.why for r in reports for c in r.checks if c.result == "not-applicable"
     }
     cited = {e.file for r in reports for f in r.findings for e in f.evidence}
-    cut = {
-        c.name.removeprefix("read ").removesuffix(" to its end"): c.why
-        for r in reports for c in r.checks if c.result == "failed" and c.name.startswith("read ")
-    }  # fmt: skip
+    cut = {c.cut: c.why for r in reports for c in r.checks if c.cut}
     nothing = {file: cut.get(file, why) for file, why in nothing.items() if file not in cited}
     judged = frozenset(name for r in reports if r.tool == "code" for name in r.summary.get("judged", ()))
     account = _Account(points, settings, nothing, accounts, judged)

@@ -8,7 +8,7 @@ that had not come to its planned end; a main series too short for the check that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -90,6 +90,7 @@ SAID = phrases(
     ("own-judge", "the reward rises, and nothing but its own model judges the answers: bring an independent evaluation "
      "or samples", "奖励在涨，但除奖励模型自己以外没有任何评判：请给出独立评测或样本"),
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
+    ("cut", "{file} was not read to its end ({why})", "{file} 没有读到末尾（{why}）"),
     ("plain", "{file} was not read", "没有读 {file}"),
     ("open-end", "{name} cannot be excluded: nothing shows that the run came to its planned end",
      "不能排除“{name}”：没有看到运行走到计划的终点"),
@@ -146,6 +147,7 @@ def missing(
     decided = [(s, undecided(s, checks, findings)) for s in asked.symptoms]
     return (
         *(_file(c) for c in unread),
+        *_cut(checks, {c.file for c in unread}),
         *_waiting(asked, covered, checks, findings),
         *(one for _, one in decided if one),
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
@@ -170,6 +172,15 @@ def _file(c: Covered) -> Missing:
     known = why and why != "no reader knows this kind of file"
     said = SAID["file" if known else "plain"]
     return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=in_chinese(why)), c.file)
+
+
+def _cut(checks: Sequence[Check], named: Collection[str]) -> Iterator[Missing]:
+    """The files that were read only in part, but for those that are named already."""
+    for check in checks:
+        if check.cut and check.cut not in named:
+            en, zh = (SAID["cut"].say(lang, file=clean(check.cut, 80), why=clean(check.say(lang), 120).rstrip(".。"))
+                      for lang in ("en", "zh"))  # fmt: skip
+            yield Missing(en, zh, check.cut)
 
 
 def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:

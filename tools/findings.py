@@ -171,6 +171,12 @@ class Check:
     why: str = ""
     zh: str = ""
 
+    @property
+    def cut(self) -> str:
+        """The file that could be read only in part or not at all, where this check says that; else empty."""
+        read = self.result == "failed" and self.name.startswith("read ")
+        return self.name.removeprefix("read ").removesuffix(" to its end") if read else ""
+
     def called(self, lang: str) -> str:
         """The name as a person reads it; JSON and code keep `name`."""
         return pick(lang, self.name, name_in_chinese(self.name))

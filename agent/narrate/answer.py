@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
-from ...tools.phrase import in_chinese
 from ..change.stays import called
 from ..diagnose import LEAST, UNSEEN, Diagnosis, unseen
 from ..missing import Missing
@@ -99,7 +98,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
             kind = "healthy-note" if noted else "healthy-benign" if top.entry.kind == "benign" else "healthy-but"
             yield WORDS[kind].say(lang, id=top.entry.id, title=top.entry.title.say(lang), places=places)
     elif d.state == "inconclusive" and top and top.for_ and unseen(top, d.checks):
-        yield WORDS["unseen"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
+        what = _called(next(c for c in d.checks if c.result == "failed"), lang)
+        yield WORDS["unseen"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, what=what)
     elif d.state == "inconclusive" and top and (asked := [f for f in top.for_ if f.code in UNSEEN]):
         asks = "; ".join(str(one["zh" if lang == "zh" else "en"]) for f in asked for one in f.data.get("asks", ()))
         yield WORDS["untold"].say(lang, id=top.entry.id, places=_places(d, asked), asks=asks)
@@ -113,8 +113,7 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif top and top.words >= MEANT and not top.entry.sources and not d.findings:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     elif broken := _broken(d):
-        why = in_chinese(broken.why) if lang == "zh" else broken.why
-        yield WORDS["unread"].say(lang, what=clean(f"{broken.name}: {why}", 200))
+        yield WORDS["unread"].say(lang, what=_called(broken, lang))
     else:
         none = "too-little" if looked else "not-covered"
         yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
@@ -147,12 +146,17 @@ def lead(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
 
 def _fine(d: Diagnosis) -> bool:
     """Whether what was read shows nothing wrong."""
-    return all(f.code.startswith("lead-") for f in d.findings) or any(f.code == "run-healthy" for f in d.findings)
+    return all(f.code.startswith("lead-") or f.severity not in SHOWN for f in d.findings)
 
 
 def _broken(d: Diagnosis) -> Check | None:
     """The first of what could not be checked, where what could shows nothing wrong."""
     return next((c for c in d.checks if c.result == "failed"), None) if _fine(d) else None
+
+
+def _called(check: Check, lang: str) -> str:
+    """A check that was not made, and why."""
+    return clean(f"{check.called(lang)}{'：' if lang == 'zh' else ': '}{check.say(lang)}", 200)
 
 
 def _shows(d: Diagnosis, lang: str) -> Iterator[str]:

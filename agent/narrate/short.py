@@ -139,11 +139,9 @@ def _failed(d: Diagnosis, lang: str) -> Iterator[str]:
     """What could not be checked, and why, where there is nothing else to go by."""
     if d.state == "diagnosed" or d.findings:
         return
-    failed = [c for c in d.checks if c.result == "failed" and c.name.startswith("read ")]
-    for check in failed[:CARRYING]:
-        file = check.name.removeprefix("read ").removesuffix(" to its end")
-        why = clean(check.say(lang).removeprefix(f"{file}: "), 200).rstrip(".。")
-        yield SAID["failed"].say(lang, file=clean(file, 60), why=why)
+    for check in [c for c in d.checks if c.cut][:CARRYING]:
+        why = clean(check.say(lang).removeprefix(f"{check.cut}: "), 200).rstrip(".。")
+        yield SAID["failed"].say(lang, file=clean(check.cut, 60), why=why)
 
 
 def _with_place(said: str, where: str) -> str:

@@ -20,8 +20,8 @@ WORDS = phrases(
      "**无法下结论**。能区分原因的内容没有记录（`{id}`，{places}）。从现在起请记录：{asks}。"),
     ("unseen",
      "**Inconclusive.** Only what is set points to a cause ({title}, `{id}`); the files that would show what happened "
-     "could not be read.",
-     "**无法下结论**。只有设置指向一个原因（{title}，`{id}`）；能显示实际情况的文件无法读取。"),
+     "could not be read ({what}).",
+     "**无法下结论**。只有设置指向一个原因（{title}，`{id}`）；能显示实际情况的文件无法读取（{what}）。"),
     ("unread",
      "**Nothing can be said yet.** What could be read shows nothing wrong, but not all could be checked ({what}); "
      "mend that and ask again.",

@@ -75,6 +75,33 @@ def test_an_unread_file_that_could_show_it_is_named_with_its_reason_worst_first(
     assert "events.out.tfevents" in found.short
 
 
+def records(count):
+    rows = [{"step": 10 * i, "epoch": i / 100, "loss": 3.2 - 0.008 * i, "grad_norm": 1.1} for i in range(1, count + 1)]
+    return json.dumps({"global_step": 10 * count, "max_steps": 10 * count, "log_history": rows}, indent=1)
+
+
+@pytest.mark.parametrize("part", [0.01, 0.1, 0.6])
+@pytest.mark.parametrize(
+    ("question", "said"), [("is my run ok?", "the file ends in the middle"), ("训练正常吗？", "文件在 JSON 中间结束")]
+)
+def test_a_file_that_was_cut_off_is_told_in_the_first_line_whatever_was_noted_in_the_rest(
+    tmp_path, question, said, part
+):
+    whole = records(300)
+    fill(tmp_path, {"trainer_state.json": whole[: int(len(whole) * part)], "train.yaml": "max_grad_norm: 0.0\n"})
+    found = ask(question, [tmp_path])
+    assert found.diagnosis.state == "inconclusive"
+    head = "".join(found.short.split("F1")[0].split())
+    assert "trainer_state.json" in head
+    assert "".join(said.split()) in head
+
+
+def test_a_file_that_is_whole_is_not_told_as_cut(tmp_path):
+    fill(tmp_path, {"trainer_state.json": records(300), "train.yaml": "max_grad_norm: 1.0\n"})
+    found = ask("is my run ok?", [tmp_path])
+    assert (found.diagnosis.state, found.diagnosis.missing) == ("healthy", ())
+
+
 @pytest.mark.parametrize("name", ["LICENSE", "plot.png", "README.md", ".git/config", "requirements.txt"])
 def test_papers_and_pictures_keep_no_run_from_being_healthy(tmp_path, name):
     assert asked(tmp_path, "is anything wrong?", **{name: b"text"}).diagnosis.state == "healthy"
