@@ -21,22 +21,8 @@ from .telling import stage_in
 from .values import RL, STAGES
 from .written import beside
 
-PRECEDENCE = (
-    "notes",
-    "log",
-    "model",
-    "tokenizer",
-    "generation",
-    "adapter",
-    "deepspeed",
-    "launcher",
-    "engine",
-    "request",
-    "program",
-    "generic",
-    "trainer",
-    "script",
-)
+PRECEDENCE = ("notes", "log", "model", "tokenizer", "generation", "adapter", "deepspeed", "launcher", "engine",
+              "request", "program", "generic", "trainer", "script")  # fmt: skip
 """Roles from weak to strong: the command line wins over the trainer's file, that over what it includes."""
 
 
@@ -257,21 +243,9 @@ def _refused_by_trainer(chosen: list[Reading], values: dict[str, Setting]) -> li
 
 MATCHED = ("micro_batch_size", "grad_accumulation", "grad_clip", "learning_rate", "weight_decay", "fp16", "bf16")
 """What the HF Trainer compares with its DeepSpeed file (`trainer_config_process`); it stops where they differ."""
-JUDGED = (
-    "learning_rate",
-    "micro_batch_size",
-    "grad_accumulation",
-    "global_batch_size",
-    "precision",
-    "max_steps",
-    "warmup_steps",
-    "warmup_ratio",
-    "sequence_length",
-    "grad_clip",
-    "weight_decay",
-    "kl_coef",
-    "dpo_beta",
-)
+JUDGED = ("learning_rate", "micro_batch_size", "grad_accumulation", "global_batch_size", "precision", "max_steps",
+          "warmup_steps", "warmup_ratio", "sequence_length", "grad_clip", "weight_decay", "kl_coef",
+          "dpo_beta")  # fmt: skip
 """Variables whose disagreement matters enough to be told."""
 
 

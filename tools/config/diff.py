@@ -15,15 +15,8 @@ from .values import HELPERS, boolean, number
 
 INERT = {"log_steps", "eval_steps", "save_steps", "save_total_limit", "visible_devices"}
 """Differences that cannot change what is learned; shown, but not counted."""
-BATCH = (
-    "micro_batch_size",
-    "grad_accumulation",
-    "global_batch_size",
-    "world_size",
-    "nodes",
-    "gpus_per_node",
-    "data_parallel",
-)
+BATCH = ("micro_batch_size", "grad_accumulation", "global_batch_size", "world_size", "nodes", "gpus_per_node",
+         "data_parallel")  # fmt: skip
 SAME_BATCH = "counted as one change"
 """How the note of sizes ends that trade against each other."""
 LENGTH = ("warmup_steps", "warmup_ratio", "warmup_samples")
