@@ -16,7 +16,7 @@ from .frameworks import named
 from .launched import as_in_file, chosen_sections, layered, without_overridden
 from .printed.logged import with_logs
 from .read import NOT_READ, read_file
-from .syntax.source import Refused
+from .syntax.source import Refused, short
 from .telling import stage_in
 from .values import RL, STAGES
 from .written import beside
@@ -210,8 +210,7 @@ def _interest(reading: Reading) -> int:
 
 
 def _same_file(name: str, mentioned: str) -> bool:
-    short = mentioned.rsplit("/", 1)[-1]
-    return name == mentioned or name.rsplit("/", 1)[-1] == short
+    return short(name) == short(mentioned)
 
 
 def _disagreements(used: Reading, other: Reading) -> list[tuple[Setting, Setting]]:
