@@ -25,37 +25,22 @@ from .syntax.source import Item, Refused, Source, load
 from .values import STAGES
 
 SYNTAX = {
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".json": "json",
-    ".jsonc": "json",
-    ".json5": "braces",
-    ".hocon": "braces",
-    ".jsonnet": "braces",
-    ".libsonnet": "braces",
-    ".conf": "json",
-    ".sh": "shell",
-    ".bash": "shell",
-    ".slurm": "shell",
-    ".sbatch": "shell",
-    ".cmd": "shell",
-    ".run": "shell",
-    ".toml": "toml",
-    ".pbs": "shell",
-    ".lsf": "shell",
-    ".zsh": "shell",
-    ".py": "python",
-    ".ipynb": "notebook",
-    ".mk": "makefile",
-    ".service": "unit",
-    ".env": "shell",
-    ".ini": "pairs",
-    ".cfg": "pairs",
-    ".properties": "pairs",
-    ".gin": "pairs",
-    ".xml": "xml",
-    ".tsv": "keyed",
-    ".csv": "keyed",
+    suffix: syntax
+    for syntax, suffixes in {
+        "yaml": ".yaml .yml",
+        "json": ".json .jsonc .conf",
+        "braces": ".json5 .hocon .jsonnet .libsonnet",
+        "shell": ".sh .bash .zsh .slurm .sbatch .pbs .lsf .cmd .run .env",
+        "toml": ".toml",
+        "python": ".py",
+        "notebook": ".ipynb",
+        "makefile": ".mk",
+        "unit": ".service",
+        "pairs": ".ini .cfg .properties .gin",
+        "xml": ".xml",
+        "keyed": ".tsv .csv",
+    }.items()
+    for suffix in suffixes.split()
 }
 OWN = frozenset(("pairs", "braces", "xml", "keyed"))
 """Syntaxes in which people write names of their own: what frameworks read is in their own tables."""
