@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from ..settings import Setting
@@ -41,6 +42,10 @@ class Reading:
     """What stands below a heading that only a launch can choose (a phase, a profile), by the heading."""
     read_in: set[str] = field(default_factory=set)
     """Files that this script reads in: what they set is set here."""
+
+    def copied(self) -> Reading:
+        """The same, to be changed without changing this one."""
+        return replace(self, **{name: copy(value) for name, value in vars(self).items()})
 
 
 def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...], spoken: bool = False) -> None:
