@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from ..settings import Setting
@@ -51,6 +52,10 @@ class Reading:
         """The reading with every setting changed."""
         values, others = ({k: change(s) for k, s in part.items()} for part in (self.values, self.others))
         return replace(self, values=values, others=others, shadowed=[change(s) for s in self.shadowed])
+
+    def copied(self) -> Reading:
+        """The same, to be changed without changing this one."""
+        return replace(self, **{name: copy(value) for name, value in vars(self).items()})
 
 
 def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...], spoken: bool = False) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path, PurePath
 
 from ..patterns import bounded
@@ -52,6 +53,8 @@ NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
 
+KEPT = 400_000
+"""Characters of a text up to which what it sets is kept for the next who asks."""
 READ_IN = re.compile(r"(?:^|[;&\n])[ \t]*(?:source|\.)[ \t]+[\"']?([^\s;&\"'<>|]{1,200})")
 MOST_READ_IN = 6
 CLEARLY_MORE = 3
@@ -126,7 +129,16 @@ def _with_read_in(script: Source, path: Path) -> Source:
 
 
 def read_source(source: Source, syntax: str) -> Reading:
-    """The settings of a text that is in memory; see `read_file`."""
+    """The settings of a text that is in memory; see `read_file`. Several tools of one look read the same files."""
+    return (_once if len(source.text) <= KEPT else _read)(source, syntax).copied()
+
+
+@lru_cache(maxsize=64)
+def _once(source: Source, syntax: str) -> Reading:
+    return _read(source, syntax)
+
+
+def _read(source: Source, syntax: str) -> Reading:
     if syntax == "shell":
         files = {
             PurePath(other.name).name: Traced(other.text, range(begin, begin + len(other.text)))
