@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from ..tools.findings import EVIDENCE_READ, STANDING, Check, Finding, clean
+from ..tools.findings import STANDING, Check, Finding, clean
 from ..tools.kinds import shows
 from ..tools.logs.detectors.robust import finite, mann_kendall
 from ..tools.logs.plan import PLANNED
@@ -27,10 +27,11 @@ from .coverage import Covered
 from .question.complaints import Complaint
 from .question.symptoms import Symptom
 from .question.understand import Question
+from .ranking import SHOWN
 
 SIGN = "sign-"
 """Beginning of the codes of signs."""
-SHOWN, FINE = ("S0", "S1", "S2"), "run-healthy"
+FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
 ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
@@ -57,9 +58,10 @@ BEFORE = bounded(
 """What the model before a training is called."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
-MOVES, CLAUSE = 3.0, 90
-"""The z of Kendall's tau over the later half of a series, from which on it goes the way that the person says; and
-characters of the person's own words that are said back."""
+MOVES = 3.0
+"""The z of Kendall's tau over the later half of a series, from which on it goes the way that the person says."""
+CLAUSE = 90
+"""Characters of the person's own words that are said back."""
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
@@ -142,10 +144,11 @@ def missing(
         stage: what kind of training the settings say it is.
     """
     unread = sorted((c for c in covered if c.missed), key=_first)
+    cut = {c.cut: c.why for c in checks if c.cut}
     decided = [(s, undecided(s, checks, findings)) for s in asked.symptoms]
     return (
         *(_file(c) for c in unread),
-        *(_file(c, "cut") for c in _cut(checks, unread)),
+        *(_file(replace(c, why=cut[c.file]), "cut") for c in covered if c.file in cut and c.evidence and not c.missed),
         *_waiting(asked, covered, checks, findings),
         *(one for _, one in decided if one),
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
@@ -165,16 +168,10 @@ def _first(c: Covered) -> tuple[bool, bool, str]:
     return not ("tfevents" in name or name.endswith(".wandb")), not shows(name), c.file
 
 
-def _file(c: Covered, known: str = "file") -> Missing:
+def _file(c: Covered, how: str = "file") -> Missing:
     why, file = clean(c.why, 120).rstrip("."), clean(c.file, 80)
-    said = SAID[known if why and why != "no reader knows this kind of file" else "plain"]
+    said = SAID[how if why and why != "no reader knows this kind of file" else "plain"]
     return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=in_chinese(why)), c.file)
-
-
-def _cut(checks: Sequence[Check], unread: Sequence[Covered]) -> list[Covered]:
-    """The evidence that was read only in part, but for what is named already."""
-    lost, named = " ".join(c.why for c in checks if c.name == EVIDENCE_READ), {c.file for c in unread}
-    return [Covered(c.cut, None, c.why) for c in checks if c.cut and c.cut in lost and c.cut not in named]
 
 
 def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:

@@ -16,18 +16,20 @@ DROP, BEYOND = 0.5, 1.1
 """Share of the level to which the rate falls at once at most, and times the level before that it climbs to."""
 CLIMB = 3
 """Points of the climb at least."""
-
-
 RAISED = 1.5
 """Times the level before that a rate is raised to from one point to the next."""
 
 
+def _rates(lines: Sequence[Line], least: int) -> Iterator[Line]:
+    """The learning rates by step, whole and of at least so many points."""
+    rates = (x for x in lines if x.name == "learning_rate" and x.axis == "step" and len(x) >= least)
+    return (x for x in rates if np.isfinite(x.values).all())
+
+
 def raised(lines: Sequence[Line]) -> Iterator[Finding]:
     """Where the learning rate jumps up at one place behind its warm-up, beyond all before, and stays there."""
-    for line in lines:
+    for line in _rates(lines, 4 * LEAST):
         v = line.values
-        if line.name != "learning_rate" or line.axis != "step" or len(line) < 4 * LEAST or not np.isfinite(v).all():
-            continue
         for i in np.flatnonzero((v[1:] >= RAISED * v[:-1]) & (v[:-1] > 0)).tolist():
             before, after = v[i - LEAST + 1 : i + 1], v[i + 1 : i + 1 + LEAST]
             settled = i >= LEAST and (np.diff(before) <= 0).all() and len(after) == LEAST
@@ -49,15 +51,14 @@ def _raised(line: Line, i: int) -> Finding:
 
 def restarted(lines: Sequence[Line]) -> Iterator[Finding]:
     """Where the schedule of the learning rate begins again."""
-    for line in lines:
+    for line in _rates(lines, LEAST):
         values = line.values
-        if line.name != "learning_rate" or line.axis != "step" or len(line) < LEAST or not np.isfinite(values).all():
-            continue
         for i in np.flatnonzero(values[1:] < DROP * values[:-1]).tolist():
+            if i < CLIMB or values[i] > values[i - CLIMB]:
+                continue
             before, rest = float(values[i]), values[i + 1 :]
             top = int(rest.argmax())
-            falling = i >= CLIMB and values[i] <= values[i - CLIMB]
-            if falling and top >= CLIMB and rest[top] >= BEYOND * before and (np.diff(rest[: top + 1]) >= 0).all():
+            if top >= CLIMB and rest[top] >= BEYOND * before and (np.diff(rest[: top + 1]) >= 0).all():
                 yield _told(line, i, top)
                 return
 
@@ -71,10 +72,8 @@ CYCLE = 0.95
 def extended(lines: Sequence[Line]) -> Iterator[Finding]:
     """Where a rate that had decayed to its floor jumps to the middle of a longer schedule, as when a training is
     resumed with more steps than it was planned for. Cycles, which jump back to their top, are none."""
-    for line in lines:
+    for line in _rates(lines, 2 * LEAST):
         v = line.values
-        if line.name != "learning_rate" or line.axis != "step" or len(line) < 2 * LEAST or not np.isfinite(v).all():
-            continue
         top = np.maximum.accumulate(v)
         jumps = (v[:-1] <= FLOOR * top[:-1]) & (v[1:] >= OUT * top[:-1]) & (v[1:] <= CYCLE * top[:-1])
         for i in np.flatnonzero(jumps).tolist():

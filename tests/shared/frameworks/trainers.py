@@ -4,12 +4,6 @@
 
 import json
 
-import pytest
-from configs import damaged, reads_as
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
-
 XTUNER_PY = """from mmengine.optim import AmpOptimWrapper
 pretrained_model_name_or_path = 'org/base-7b'
 max_length = 2048
@@ -315,14 +309,3 @@ gradient_accumulation_steps = 5 * 8
 dtype = 'bfloat16'
 """, {'learning_rate': 0.0006, 'max_steps': 600000, 'weight_decay': 0.1, 'adam_beta2': 0.95, 'grad_clip': 1.0, 'warmup_steps': 2000, 'micro_batch_size': 12, 'grad_accumulation': 40, 'sequence_length': 1024, 'precision': 'bf16'}),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_a_file_is_read_as_its_framework_means_it(tmp_path, row):
-    reads_as(tmp_path, *row)
-
-
-@hypothesis_settings(max_examples=50, deadline=None)
-@given(st.sampled_from(ROWS), st.integers(0, 3000), st.integers(0, 3000), st.text(max_size=5))
-def test_damaged_files_are_read_or_refused(row, at, cut, junk):
-    damaged(row[0], row[2], at, cut, junk)

@@ -2,12 +2,6 @@
 
 # ruff: noqa: E501  (rows of a table)
 
-import pytest
-from configs import damaged, reads_as
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
-
 TITAN_PY = """from torchtitan.trainer import Trainer
 
 
@@ -524,14 +518,3 @@ bf16: true
 ("swift_mcore.sh", "megatron", """NPROC_PER_NODE=8 megatron sft --load m --tensor_model_parallel_size 2 --micro_batch_size 1 --global_batch_size 16 --lr 1e-5 --train_iters 500 --max_length 4096
 """, {'tensor_parallel': 2, 'micro_batch_size': 1, 'global_batch_size': 16, 'learning_rate': 1e-05, 'max_steps': 500}),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_a_file_is_read_as_its_framework_means_it(tmp_path, row):
-    reads_as(tmp_path, *row)
-
-
-@hypothesis_settings(max_examples=50, deadline=None)
-@given(st.sampled_from(ROWS), st.integers(0, 3000), st.integers(0, 3000), st.text(max_size=5))
-def test_damaged_files_are_read_or_refused(row, at, cut, junk):
-    damaged(row[0], row[2], at, cut, junk)

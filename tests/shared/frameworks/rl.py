@@ -2,12 +2,6 @@
 
 # ruff: noqa: E501  (rows of a table)
 
-import pytest
-from configs import damaged, reads_as
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
-
 ROWS = [
 ("nemorl_grpo.yaml", "nemo-rl", """grpo:
   num_prompts_per_step: 32
@@ -349,14 +343,3 @@ uv run --isolated --extra fsdp -m skyrl.train.entrypoints.main_base \\
 - +algorithm.use_kl_in_reward=False
 """, {"learning_rate": 1e-6, "train_batch_size": 256, "num_generations": 8}),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_a_file_is_read_as_its_framework_means_it(tmp_path, row):
-    reads_as(tmp_path, *row)
-
-
-@hypothesis_settings(max_examples=50, deadline=None)
-@given(st.sampled_from(ROWS), st.integers(0, 3000), st.integers(0, 3000), st.text(max_size=5))
-def test_damaged_files_are_read_or_refused(row, at, cut, junk):
-    damaged(row[0], row[2], at, cut, junk)

@@ -2,12 +2,6 @@
 
 # ruff: noqa: E501  (rows of a table)
 
-import pytest
-from configs import damaged, reads_as
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
-
 ROWS = [
 ("tgi.sh", "tgi", """docker run --gpus all --shm-size 1g -p 8080:80 -e NCCL_P2P_DISABLE=1 \\
   ghcr.io/huggingface/text-generation-inference:3.0 --model-id org/m --num-shard 4 --max-total-tokens 8192 \\
@@ -80,14 +74,3 @@ spec:
 """, {'engine_tensor_parallel': 16, 'gpu_memory_utilization': 0.9}),
 ("k8s.json", "vllm", """{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"v","image":"vllm/vllm-openai:v1","args":["--model","m","--max-num-seqs","128"],"env":[{"name":"NCCL_P2P_DISABLE","value":"1"}]}]}}""", {'max_num_seqs': 128, 'nccl_p2p_disable': True}),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_a_file_is_read_as_its_framework_means_it(tmp_path, row):
-    reads_as(tmp_path, *row)
-
-
-@hypothesis_settings(max_examples=50, deadline=None)
-@given(st.sampled_from(ROWS), st.integers(0, 3000), st.integers(0, 3000), st.text(max_size=5))
-def test_damaged_files_are_read_or_refused(row, at, cut, junk):
-    damaged(row[0], row[2], at, cut, junk)
