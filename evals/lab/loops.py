@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from .parts import Example, Hook, Parts, Trace, blocks, collate, held_loss, new_model
+from .recording import as_of_a_script
 
 
 def distributed(parts: Parts, trace: Trace, hook: Hook) -> None:
@@ -36,19 +37,29 @@ def distributed(parts: Parts, trace: Trace, hook: Hook) -> None:
     trace.losses, trace.outcome["held_loss"] = losses, losses[-1] if losses else float("nan")
 
 
-def _rank(
-    rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int, int], bool] | None, slow_sync: float
-) -> None:
-    import datetime
+def _rank(rank: int, folder: Path, *how: Any) -> None:
+    """One process with a log of its own, which holds its error too; whose error the parent shows is a race."""
     import os
-    import sys
-
-    import torch.distributed as dist
 
     log = os.open(folder / f"rank{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
     sys.stdout = os.fdopen(1, "w", buffering=1)
+    try:
+        _averaged(rank, folder, *how)
+    except BaseException as error:
+        os.write(2, as_of_a_script(error).encode())
+        raise
+
+
+def _averaged(
+    rank: int, folder: Path, settings: dict[str, Any], skip: Callable[[int, int], bool] | None, slow_sync: float
+) -> None:
+    """The training of one process, until its steps are done."""
+    import datetime
+
+    import torch.distributed as dist
+
     wait = datetime.timedelta(seconds=settings["ddp_timeout"])
     meet = f"{folder.resolve().as_uri()}/.rendezvous"  # a relative path would be read as a host, and waited for
     dist.init_process_group("gloo", meet, timeout=wait, rank=rank, world_size=2)

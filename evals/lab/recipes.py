@@ -108,7 +108,7 @@ RECIPES: dict[str, Recipe] = {
              "warmup_steps": "5", "max_steps": "70", "per_device_train_batch_size": "16", "logging_steps": "1",
              "gradient_checkpointing": "false"} | COMMON,
             QWEN3, text.conversations, 1000, "trl grpo --config train.yaml 2>&1 | tee train.log", base="sft"),
-        Recipe("distributed", 2, "loops.distributed",
+        Recipe("distributed", 3, "loops.distributed",
             {"train_file": "data/train.jsonl", "learning_rate": "1.0e-3", "max_steps": "400",
              "per_device_train_batch_size": "32", "gradient_accumulation_steps": "1", "global_batch_size": "64",
              "max_grad_norm": "1.0", "ddp_timeout": "20", "seed": "17"},

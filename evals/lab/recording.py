@@ -185,7 +185,7 @@ def _train(spec: Spec, run: Path, trace_file: Path, home: Path) -> None:
         _leave(spec, parts, trace)
     except BaseException as error:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        sys.stderr.write(_as_of_a_script(error))
+        sys.stderr.write(as_of_a_script(error))
         status = 1
     trace.save(trace_file)
     sys.stdout.flush()
@@ -202,7 +202,7 @@ def _leave(spec: Spec, parts: Any, trace: Any) -> None:
         fault.left(Desk(parts, trace, rng, f"{fault.name}/left" in spec.repaired), spec.case.severity(fault))
 
 
-def _as_of_a_script(error: BaseException) -> str:
+def as_of_a_script(error: BaseException) -> str:
     """The traceback as a user's script would print it: the lab's own frames, which name the fault, are one."""
     here = str(Path(__file__).parent)
     shown = traceback.TracebackException.from_exception(error)
