@@ -289,7 +289,8 @@ def test_quick_lab_trains_diagnoses_repairs_and_verifies(tmp_path):
     assert mine.keys() == {f"{name}/2" for name in QUICK}
     assert [(c["state"], c["alarms"]) for c in healthy] == [("healthy", [])]
     assert {name: c["rank1"] and c["detected"] for name, c in mine.items()} == dict.fromkeys(mine, True)
-    assert {name: c["repaired"] for name, c in mine.items()} == dict.fromkeys(mine, 1)
+    tried = {name: (c["attempts"], c["why_not"]) for name, c in mine.items()}
+    assert {name: c["repaired"] for name, c in mine.items()} == dict.fromkeys(mine, 1), tried
     assert all(c["one_variable"] and c["abstains"] for c in mine.values())
     trained = [json.loads(f.read_text()) for f in (tmp_path / "lab" / "recordings").glob("*/case.json")]
     assert len(trained) >= 2 * len(QUICK) + len(QUICK_HEALTHY)
