@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 
 from ..knowledge.embedding import BUILT_IN
 from ..knowledge.search import MEANT, Hit, Index
@@ -40,6 +42,8 @@ NAMED = 3
 """Words from which on a question without a run can name a failure that it does not name clearly."""
 UNREAD = "metrics-not-recognised"
 """The finding of a log in which nothing was read."""
+FIRST = "why not the data? I plan to halve the learning rate. 不是数据的问题吧？我打算把学习率减半"
+"""A message that needs all by which one is understood, see `ready`."""
 QUESTION_LIMIT = 20_000
 """Longest question kept, in characters; a longer one (a pasted log) is scanned whole, then cut in the middle."""
 
@@ -53,6 +57,22 @@ class ProposalMade(Event):
 def index(home: Path | None = None, encoder: str = BUILT_IN) -> Index:
     """The runbook, with a person's own under `home`; TRIAGE_CHROMA_URL names a server for its vectors."""
     return Index(home, encoder, os.environ.get("TRIAGE_CHROMA_URL") or None)
+
+
+def ready(home: Path | None = None, encoder: str = BUILT_IN) -> Thread:
+    """Load all by which a message is understood, in a thread, while a person types or reads: then answers come at once.
+
+    What fails here fails again when somebody asks, and is told then.
+    """
+
+    def load() -> None:
+        with suppress(Exception):
+            books = index(home, encoder)
+            understand(FIRST, books.corrected, books.search)
+
+    thread = Thread(target=load, name="ready", daemon=True)
+    thread.start()
+    return thread
 
 
 def language(text: str) -> str:

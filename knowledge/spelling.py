@@ -7,16 +7,20 @@ sound. What is right already is never touched, and what is shown is always as th
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain
+from types import ModuleType
 
 from .entry import Entry
 from .words import stem
 
+NO_PHRASES = "PYPINYIN_NO_PHRASES"
+"""What that library is told by."""
 SHORTEST, SURE, LONG = 4, 7, 12
 """Letters of a word that may be put right, of one in which a letter may be another one, and of one with two slips."""
 _WORD = re.compile(r"(?<![\w./-])(?:[A-Z](?=[a-z]{3})|[a-z])[a-z]{3,24}(?![\w/-]|\.\w)")
@@ -130,6 +134,17 @@ def _heard_terms() -> list[tuple[str, list[frozenset[str]]]]:
 @lru_cache(maxsize=8192)
 def _sounds(character: str) -> frozenset[str]:
     """The syllables, without tones, that a character may be read as."""
-    from pypinyin import Style, pinyin
+    pypinyin = _pypinyin()
+    return frozenset(pypinyin.pinyin(character, style=pypinyin.Style.NORMAL, heteronym=True)[0])
 
-    return frozenset(pinyin(character, style=Style.NORMAL, heteronym=True)[0])
+
+@cache
+def _pypinyin() -> ModuleType:
+    """The library without its 47,000 phrases, which say nothing of single characters and take most of its import."""
+    ours = NO_PHRASES not in os.environ
+    os.environ.setdefault(NO_PHRASES, "yes")
+    import pypinyin
+
+    if ours:
+        del os.environ[NO_PHRASES]  # a program that is started from here may want its phrases
+    return pypinyin

@@ -1,6 +1,8 @@
 """A case in several turns, its events, and what an interface shows of a finding."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ import triage.evals
 from triage.agent.casebook import Casebook
 from triage.agent.conversation import Answered, Conversation
 from triage.agent.events import Cancelled, FindingMade, Token, ToolStarted, stream
-from triage.agent.session import ProposalMade
+from triage.agent.session import ProposalMade, ask, ready
+from triage.knowledge.entry import RunbookError
 from triage.tools.findings import TriageError
 
 EXAMPLES = Path(triage.evals.__path__[0]) / "example"
@@ -136,3 +139,27 @@ def test_verify_of_a_case_judges_the_run_that_its_answer_was_about(tmp_path):
     talk.ask("why did run-1 fail?", [tmp_path / "runs"])
     verdict = talk.verify(EXAMPLES / "run-2")
     assert (verdict.verdict, verdict.baseline) == ("fixed", str(tmp_path / "runs" / "run-1"))
+
+
+def test_what_a_message_is_understood_by_is_loaded_while_a_person_types(tmp_path):
+    """In a process of its own: nothing may be loaded yet. A program that is started from it keeps its environment."""
+    code = """
+import os, sys
+from pathlib import Path
+from triage.agent.question import blamed
+from triage.agent.session import ready
+assert "pypinyin" not in sys.modules and not blamed.phrases.cache_info().currsize
+ready(Path(sys.argv[1])).join()
+assert "pypinyin" in sys.modules and blamed.phrases.cache_info().currsize
+assert "PYPINYIN_NO_PHRASES" not in os.environ
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_encoder_that_is_none_is_told_to_who_asks_and_not_before(tmp_path, capfd):
+    nowhere = str(tmp_path / "no-model")
+    ready(tmp_path, nowhere).join()
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(RunbookError, match="no-model"):
+        ask("loss is nan", home=tmp_path, encoder=nowhere)

@@ -73,12 +73,14 @@ def chat(
 ) -> None:
     from ...agent.casebook import home as data_home
     from ...agent.conversation import Conversation
+    from ...agent.session import ready
 
     talk = Chat(lambda case, lang: Conversation(data_home(home), case, lang, encoder, model, not full), case, lang)
     for path in run or ():
         talk.run(str(path))
     if typed := sys.stdin.isatty():
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a turn here, not the program
+        ready(data_home(home), encoder)
     for message in prompted(talk, data_home(home)) if typed else paragraphs(sys.stdin):
         if message.strip().lower() in LEAVING:
             break

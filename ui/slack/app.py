@@ -21,6 +21,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from ...agent.casebook import private
+from ...agent.session import ready
 from ...tools.findings import TriageError
 from ..stopping import Stopped
 from . import blocks
@@ -218,6 +219,7 @@ def serve(web: WebClient, permissions: Permissions, home: Path, connect: Callabl
         try:
             desk = Desk(web, permissions, home)
             app = build(desk, web, secret)
+            ready(home)
             with connect(app):
                 desk.resume()
                 print("triage: answering in Slack; Ctrl-C ends", file=sys.stderr, flush=True)

@@ -21,6 +21,7 @@ from typing import Any
 
 from gradio.themes import Base
 
+from ...agent.session import ready
 from ...tools.findings import TriageError
 from ..plots.live import script, style
 from ..roots import LOOPBACK, Roots
@@ -61,6 +62,7 @@ def serve(host: str, port: int, roots: Sequence[Path], accounts: Mapping[str, st
         TriageError: a root does not exist, or the port is taken.
     """
     sys.setswitchinterval(SWITCH)
+    ready(home)
     with running(host, port, roots, accounts, home) as desk:
         print(f"triage web: http://{host}:{port}  (Ctrl-C stops)", flush=True)
         with suppress(Stopped):
