@@ -27,7 +27,7 @@ from .actions import ACTS, AFTERWARDS, Direction
 from .blamed import Phrases, indexed
 from .named import THINGS, named
 from .phrases import OTHER, X, plain
-from .plans import Plan
+from .plans import Plan, seen
 
 FILE = Path(__file__).parent / "acted.txt"
 THING, NAMED, SAID, ENCODED = 4, 2, 5, 7
@@ -136,7 +136,7 @@ def planned(parts: Sequence[str], acts: Sequence[Plan]) -> list[Plan]:
     for at, part in enumerate(parts[: clause.MOST]):
         mine = [p for p in acts if p.text == part]
         words = margin(parts, at, acts)
-        if words < FAR and not mine:
+        if not mine and (words < FAR or seen(part)):
             continue
         near = ranked(parts, at, acts)
         score = shaped(words, near, parts, at, mine) @ weigh.table("planned")

@@ -70,12 +70,20 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
         return
     sentence = signs.IDIOM.sub("", signs.SUPPOSED.sub(_bare, signs.SUPPOSED_IRREGULAR.sub(_irregular, sentence)))
     for clause in clauses(sentence):
+        if seen(clause):
+            continue
         last: Plan | None = None
         for part in signs.AND.split(clause):
             for plan in _of_part(part, clause, spoken_of, last, meant, terse):
                 way = amounts.beside(plan.value, sentence) if plan.direction == "set" else None
                 yield (last := replace(plan, direction=way) if way else plan)
             spoken_of = last_named(part) or spoken_of
+
+
+def seen(clause: str) -> bool:
+    """Whether a clause tells what something did by itself."""
+    moved = signs.MOVED.search(clause)
+    return moved is not None and not signs.SUPPOSES.search(clause[: moved.start()])
 
 
 def _bare(supposed: re.Match[str]) -> str:

@@ -211,6 +211,13 @@ NO_ACTS = tuple(
 """Verbs, and what behind them makes them none."""
 IDIOM = bounded(r"\b(?:go(?:ing)? )?back and forth\b", re.IGNORECASE)
 """What sounds like an act and is none."""
+MOVED = bounded(
+    r"(?<!\bi)(?<!\bwe)(?<!\byou)(?<!\bthey)\s(?:(?:goes|went|(?:has|had) gone|keeps? going|is going) (?:up|down)"
+    r"|(?:drop(?:s|ped)|falls|fell|rises|rose|climb(?:s|ed)|sinks|sank|(?:in|de)creas(?:es|ed)) (?:from|to|by))\b",
+    re.IGNORECASE,
+)
+SUPPOSES = bounded(r"\b(?:if|unless|suppose|until|once|before|i|we|you|they|should|let)\b", re.IGNORECASE)
+"""What a measure does by itself is seen and planned by nobody, unless it is supposed or somebody does it."""
 SINCE = bounded(r"[\s=:是为到]{0,3}[\w.]{0,12}\s?(?:之后|以后)")
 """What follows a setting that only says since when something is so."""
 NOT_OF_THINGS = bounded(r"half|with no", re.IGNORECASE)

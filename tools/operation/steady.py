@@ -86,13 +86,18 @@ def _goes(line: Line) -> float:
 
 LATENCY = bounded(r"(?:^|_)(?:latenc(?:y|ies)|ttft|tpot|itl|e2e\w*|response_time|ms_per_token|p(?:50|90|95|99))(?:_|$)"
                   r"|延迟|时延")  # fmt: skip
+WORK = bounded(r"(?:^|_)(?:len(?:gth)?s?|tokens?|context|ctx|size|batch|concurrency|clients?|users?|rate|qps|rps|load"
+               r"|parallel)(?:_|$)|长度|并发")  # fmt: skip
+"""Ways along which more is asked of a server from row to row: that more takes longer is no course of time."""
 FOLLOWS = 0.7
 """Rank correlation with a load from which on a latency goes with it."""
 
 
 def follows_load(line: Line, lines: Sequence[Line]) -> bool:
-    """Whether a latency is its load's: it goes with one beside it, which grows at least as much."""
-    return bool(means(LATENCY, line.key)) and load_of(line, lines) is not None
+    """Whether a latency is its load's: its rows are of more and more, or one beside it grows as much."""
+    if not means(LATENCY, line.key):
+        return False
+    return means(WORK, line.axis) is not None or load_of(line, lines) is not None
 
 
 def load_of(line: Line, lines: Sequence[Line]) -> Line | None:

@@ -21,7 +21,7 @@ from .cells import SIZES, Marks, marks, understand
 from .draft import TRAINING, Draft, by_name, is_long
 from .raw import Raw, words_of
 from .table import Column, Table
-from .values import few, is_sweep, is_whole, rising, status_words, steady
+from .values import few, is_sweep, is_whole, multiplied, rising, status_words, steady
 
 _LEVELS = {"quantile": "percentile", "le": "percentile"}
 """Labels of parts of one distribution."""
@@ -166,7 +166,7 @@ def _nameless(drafts: list[Draft], headless: bool) -> None:
         if draft.role == "measure" and is_whole(numbers) and rising(numbers, strictly=not headless):
             steps = np.diff(numbers[np.isfinite(numbers)])
             index = bool(len(steps)) and bool((steps == 1).all()) and numbers[0] in (0, 1)
-            draft.be("axis", "index" if index else "step")
+            draft.be("axis", "index" if index else "load" if multiplied(numbers) else "step")
             return
 
 

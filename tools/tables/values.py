@@ -72,6 +72,8 @@ SHARE = 0.7
 """Part of the values that must be of a kind."""
 RISING = 0.8
 """Part of the differences that may not be negative on the way of a run; restarts and ranks go back now and then."""
+TURNED_UP = 8
+"""Times that a load is turned up at least from the first row of a benchmark to the last."""
 
 
 def kind_of(texts: Sequence[str]) -> str:
@@ -160,6 +162,15 @@ def is_sweep(numbers: np.ndarray) -> bool:
         return False
     distinct = len(np.unique(finite))
     return rising(finite) or rising(-finite) or distinct * 2 <= len(finite)
+
+
+def multiplied(numbers: np.ndarray) -> bool:
+    """Whether each value is a like multiple of the one before (1, 2, 4, 8): a load turned up, and no steps."""
+    finite = _told(numbers)
+    if len(finite) < 4 or finite.min() <= 0 or finite[-1] < TURNED_UP * finite[0]:
+        return False
+    added, times = np.diff(finite), np.diff(np.log(finite))
+    return bool(np.std(times) / np.mean(times) < np.std(added) / np.mean(added) / 2)
 
 
 def steady(numbers: np.ndarray) -> bool:

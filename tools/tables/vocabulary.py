@@ -50,10 +50,11 @@ AXES: Mapping[str, frozenset[str]] = MappingProxyType({
                        "上下文长度 上下文 输入长度 文本长度 窗口长度"),
     "depth": words_of("depth depth_percent needle_depth position_percent document_depth depth_pct insert_depth "
                       "insertion_depth 深度 插入深度 针深度 埋入深度"),
-    "load": words_of("size concurrency k batch_size bsz micro_batch_size request_rate qps rps max_concurrency "
-                     "num_concurrent num_clients clients users connections batch bs threads num_threads n_gpus "
-                     "num_gpus world_size gpus nodes nnodes num_prompts msg_size message_size size_bytes bucket "
-                     "percentile quantile le 并发 并发数 请求速率 批大小 卡数 分位数 分位 并发量"),
+    "load": words_of("size concurrency conc concurrent k batch_size bsz micro_batch_size request_rate qps rps "
+                     "max_concurrency num_concurrent num_clients n_clients clients users num_users connections batch "
+                     "bs threads num_threads n_gpus num_gpus world_size gpus nodes nnodes num_prompts msg_size "
+                     "message_size size_bytes bucket percentile quantile le 并发 并发数 请求速率 批大小 卡数 分位数 "
+                     "分位 并发量"),
     "index": words_of("index index_level_0 unnamed_0 idx # no no. nr num row row_id row_number i n order ordinal "
                       "rownum position pos sample_idx example_idx line line_no record 序号 编号 行号 索引 序 "
                       "第几条"),

@@ -1,5 +1,6 @@
 """What gets worse for good, by the words of its name; not what goes with the load, comes back or varies."""
 
+import json
 import math
 from pathlib import Path
 
@@ -112,6 +113,23 @@ def test_what_takes_longer_because_more_is_asked_gets_no_worse(tmp_path: Path, a
     rows = [f"{64 * (i + 1)},{20 * (1 + GROWN[i] + 0.01 * NOISE[i]):.4f}" for i in range(N)]
     (tmp_path / "sweep.csv").write_text("\n".join([f"{axis},ttft_ms", *rows]) + "\n")
     assert ("latency-grows" in {f.code for f in look([tmp_path]).findings}) == told
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "told"),
+    [
+        ("conc", [1, 2, 4, 8, 16, 32, 48, 64, 96, 128], False),
+        ("并发数", [1, 4, 16, 32, 64, 128, 256, 512, 768, 1024], False),
+        ("c", [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024], False),  # a name that nobody knows, by its doubling
+        ("c", [10, 20, 30, 40, 50, 60, 70, 80, 90, 100], True),
+        ("it", [1, 2, 4, 8, 16, 32, 48, 64, 96, 128], True),
+    ],
+)
+def test_a_load_that_is_turned_up_from_row_to_row_is_no_course(tmp_path: Path, axis: str, values: list, told: bool):
+    rows = [{axis: v, "ttft_p50_ms": 50 + 20.0 * i * i, "itl_p99_ms": 12 + 3.0 * i} for i, v in enumerate(values)]
+    (tmp_path / "bench.json").write_text(json.dumps(rows))
+    found = {f.code for f in look([tmp_path]).findings}
+    assert ("latency-grows" in found, any("rises" in code for code in found)) == (told, told)
 
 
 @pytest.mark.parametrize(("one", "many", "code"), [

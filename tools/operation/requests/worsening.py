@@ -14,6 +14,7 @@ import numpy as np
 from ...findings import Finding, Severity
 from ...patterns import bounded
 from ...relate.line import Line, means, plain
+from ..steady import WORK
 
 
 class Kind(NamedTuple):
@@ -58,10 +59,6 @@ KINDS = (
 )  # fmt: skip
 _LOADS = bounded(r"(?:^|_)(?:users?(?:_count)?|concurrency|rps|qps|requests?_(?:per_)?s(?:ec)?|arrivals?|running|load|"
                  r"batch_size|arrivals_per_s|requests_s)(?:_|$)")  # fmt: skip
-_WORK = bounded(
-    rf"(?:^|_)(?:len(?:gth)?s?|tokens?|context|ctx|size|batch|concurrency|clients?|users?|rate|qps|rps|load|parallel){_END}|长度|并发"
-)
-"""Ways along which more is asked of a server from row to row: that more takes longer is no course of time."""
 LEAST = 8
 LASTING = 0.75
 """Share of the later half that lies beyond the level of the beginning by half the way."""
@@ -79,7 +76,7 @@ def worsened(lines: Sequence[Line]) -> Iterator[Finding]:
         found = []
         for line in some:
             key = plain(line.key)
-            if kind.code in ("latency-grows", "queue-grows") and means(_WORK, line.axis):
+            if kind.code in ("latency-grows", "queue-grows") and means(WORK, line.axis):
                 continue
             if named.search(key) and not never.search(key) and (ends := _gone(line.finite().values, kind)):
                 near = [x for x in loads if x.file == line.file and x.group == line.group and x is not line]

@@ -95,7 +95,7 @@ LIMITS = (
     ),
     Limit(
         "eos-not-trained", Severity.S1,
-        bounded(r"(?:eos|eot|end_token|end_of_turn|terminator|结束符|终止符)"),
+        bounded(r"(?<![a-z])(?:eos|eot)(?![a-z])|end_token|end_of_turn|terminator|结束符|终止符"),
         "samples whose end token is trained or present (limit 50%)", "结束符参与训练或存在的样本（下限 50%）", low=0.5,
         of_whole=True, about=bounded(r"in_loss|trained|ending|ends?_with|labell?ed|terminat|参与|带|结尾"),
         unless=bounded(r"(?:^|_)id(?:_|$)|without|missing|masked|缺|没有"),
