@@ -216,7 +216,7 @@ MOVED = bounded(
     r"|(?:drop(?:s|ped)|falls|fell|rises|rose|climb(?:s|ed)|sinks|sank|(?:in|de)creas(?:es|ed)) (?:from|to|by))\b",
     re.IGNORECASE,
 )
-SUPPOSES = bounded(r"\b(?:if|unless|suppose|until|once|before|i|we|you|they|should|let)\b", re.IGNORECASE)
+SUPPOSES = bounded(r"\b(?:so|then|if|unless|suppose|until|once|before|i|we|you|they|should|let)\b", re.IGNORECASE)
 """What a measure does by itself is seen and planned by nobody, unless it is supposed or somebody does it."""
 SINCE = bounded(r"[\s=:是为到]{0,3}[\w.]{0,12}\s?(?:之后|以后)")
 """What follows a setting that only says since when something is so."""

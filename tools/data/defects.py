@@ -41,6 +41,8 @@ class Rule:
     zh: str
     noted: bool = True
     """Whether a share below the threshold is still noted."""
+    least: int = 1
+    """Records from which on it is more than a note: greedy decoding loops now and then."""
 
 
 RULES = (
@@ -49,7 +51,7 @@ RULES = (
     Rule(("encoding",), "encoding-broken", 0.01, Severity.S2,
          "hold text decoded with the wrong encoding", "含乱码（编码错误）"),
     Rule(("looping",), "repeated-text", 0.02, Severity.S2,
-         "end by repeating one piece four times or more", "结尾把同一段重复四次以上", False),
+         "end by repeating one piece four times or more", "结尾把同一段重复四次以上", False, 3),
     Rule(("control",), "encoding-broken", 0.01, Severity.S2,
          "hold control or invisible characters", "含控制字符或不可见字符", False),
     Rule(("blob",), "unspaced-records", 0.01, Severity.S2,
@@ -159,7 +161,8 @@ def _rules(total: Tally) -> Iterator[Finding]:
         count = sum(total.defects[name] for name in rule.defects)
         share = count / total.records
         if count and (share >= rule.share or rule.noted):
-            severity = rule.severity if share >= rule.share and total.records >= FEWEST else Severity.S3
+            enough = total.records >= FEWEST and count >= rule.least
+            severity = rule.severity if share >= rule.share and enough else Severity.S3
             yield Finding(
                 rule.code,
                 severity,

@@ -22,6 +22,7 @@ from ..run import Artifact, Run
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
+from .again import measured_again
 from .attempts import TRAINING
 from .benchmarks import benchmarks
 from .classes import classes_of
@@ -140,7 +141,7 @@ def scan(
     told, looked_up = warned(run, {name: t.warned for name, t in texts.items()})
     findings += [*told, *ran_out(texts, table, matched)]
     findings += [*stopped_busy(texts), *decodes_slowly(texts), *summed_up_slow(texts), *fails_at_requests(texts)]
-    findings += benchmarks(texts, table)
+    findings += [*benchmarks(texts, table), *measured_again(texts, table)]
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
     short = _short(table, texts, plan, findings)
     fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)

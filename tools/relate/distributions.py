@@ -28,6 +28,9 @@ ALPHA = 0.67
 """000: Krippendorff's alpha of at least 0.67."""
 CUT_SHARE = 0.3
 """Share of outputs that end at the limit. Own judgement."""
+CAPPED_SHARE, CAPPED = 0.9, 600
+"""Share of outputs at one low limit, and their characters, from which and up to which they were asked for so short, as
+a capture or a benchmark does: whether they would have stopped is not seen. Own judgement."""
 EQUAL_SHARE = 0.5
 """Share of groups whose rewards are all the same. Own judgement."""
 SAME_SHARE = 0.9
@@ -220,10 +223,13 @@ def truncated(table: Table) -> Iterator[Finding]:
     if size <= CUT_SHORT:
         yield _cut_short(table, cut, size, (low, high))
         return
+    capped = cut.mean() >= CAPPED_SHARE and size <= CAPPED
     yield Finding(
-        "generation-not-stopping", Severity.S2,
-        f"{cut.sum()} of {len(cut)} outputs ({cut.mean():.0%}, 95%: {low:.0%} to {high:.0%}) end at the length limit.",
-        f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）因到达长度上限而结束。",
+        "generation-not-stopping", Severity.S3 if capped else Severity.S2,
+        f"{cut.sum()} of {len(cut)} outputs ({cut.mean():.0%}, 95%: {low:.0%} to {high:.0%}) end at the length limit"
+        f"{f', which is low ({size:.0f} characters): whether they would stop is not seen' if capped else ''}.",
+        f"{len(cut)} 条输出中有 {cut.sum()} 条（{cut.mean():.0%}）因到达长度上限而结束"
+        f"{f'，而上限很低（{size:.0f} 个字符），看不出它们会不会停下' if capped else ''}。",
         shown(table, np.flatnonzero(cut)[:3].tolist(), "finish_reason"),
         {"outputs": len(cut), "cut": int(cut.sum()), "share": float(cut.mean()), "interval": [low, high]},
     )  # fmt: skip

@@ -108,6 +108,13 @@ def test_each_defect_is_found_with_its_place(tmp_path, edit, code):
     assert not finding.evidence or finding.evidence[0].line == 1
 
 
+@pytest.mark.parametrize(("looping", "severity"), [(2, "S3"), (4, "S2")])
+def test_one_or_two_texts_that_loop_are_a_note(tmp_path, looping, severity):
+    rows = [{"text": f"The answer to question {i} is {i * i}. " * (6 if i < looping else 1)} for i in range(60)]
+    found = codes(run(tmp_path, rows))
+    assert found.get("repeated-text", "S3") == severity
+
+
 def test_a_response_that_is_missing_is_an_empty_record(tmp_path):
     rows = [{"instruction": f"say {i}", "output": "" if i % 10 == 0 else f"it is {i}"} for i in range(200)]
     assert codes(run(tmp_path, rows)) == {"empty-records": "S2"}

@@ -380,6 +380,15 @@ def test_outputs_that_a_low_limit_cuts_are_not_endless(letters, code):
     assert {"outputs-cut-short", "generation-not-stopping"} & {*found} == {code}
 
 
+@pytest.mark.parametrize(("letters", "at_limit", "severity"), [(300, 80, "S3"), (300, 40, "S2"), (2400, 80, "S2")])
+def test_outputs_that_were_asked_for_so_short_tell_little(letters, at_limit, severity):
+    ends = ["length"] * at_limit + ["stop"] * (80 - at_limit)
+    rows = table(column("id", range(80), "identifier"), column("output", ["a" * letters] * 80, "text"),
+                 column("finish_reason", ends, "text"))  # fmt: skip
+    found = [f for f in relate(SeriesTable(), [rows]).findings if f.code == "generation-not-stopping"]
+    assert [f.severity for f in found] == [severity]
+
+
 ENDINGS = [("stopped_by", "output", "length"), ("why", "text", "max_tokens"), ("结束原因", "输出", "length"),
            ("stop_reason", "response", "max_length"), ("停止原因", "模型回答", "截断"),
            ("truncated", "output", "True")]  # fmt: skip

@@ -46,6 +46,13 @@ SOURCE_CODE = re.compile(
     r"|\"\"\"|'''|>>> |[-+]{3} |@@|\w+\s*=\s)"
 )
 """Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
+PROGRAM = re.compile(
+    rb"\s*(?:def \w+\(|class \w+[:(]|return\b|import \w|from \S+ import |self\.\w|(?:el)?if .*:\s*$|else:\s*$|@\w+"
+    rb"|for .* in .*:\s*$|with .*:\s*$|raise \w+\(|[\w, .\[\]]+\s=\s.*\w\(|#\s)"
+)
+"""A line that is a program's beyond doubt."""
+BESIDE, PRINTED = 6, 5
+"""Lines above and below a hit that are looked at, and those of them that are a program's where one was printed."""
 COMMENT = re.compile(r"^\s*#\s")
 """A comment line of a program; looked at before `split_prefix`, which cuts the mark off pasted logs."""
 QUOTED = bounded(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[:,]|^\s*["']""")
@@ -152,7 +159,7 @@ class Matcher:
             if hits.candidates > PROOFS or (hits.last is not None and hits.last.line == number):
                 continue
             hit = prove(row, _line_at(chunk.data, spot), number, self._commented, _opens(chunk.data, spot))
-            if hit is not None:
+            if hit is not None and not _in_program(chunk.data, spot):
                 hits.add(hit, lambda spot=spot: _above(chunk.data, spot))
         for row, hits in self._found.items():
             hits.undone = max(hits.undone, _undone(row, chunk))
@@ -200,6 +207,15 @@ def _proved(row: int, line: str, number: int, commented: bool, opens: str) -> Hi
     if TALK.search(before) or (signature.must_not and bounded(signature.must_not).search(text)):
         return None
     return Hit(row, number, rank, text, "", bool(ABSOLVED.search(text)), bool(WARNS.search(text) or LEVEL.match(line)))
+
+
+def _in_program(data: bytes, spot: int) -> bool:
+    """Whether the line stands inside a program that the log begins with, as some trainers print their own text."""
+    above = data[max(0, spot - 4 * AROUND) : max(0, data.rfind(b"\n", 0, spot))].split(b"\n")[-BESIDE:]
+    below = data[spot : spot + 4 * AROUND].split(b"\n")[1 : BESIDE + 1]
+    lines = [*above, *below]
+    traced = any(b'File "' in line or b"Error" in line[:60] for line in lines)
+    return not traced and sum(PROGRAM.match(line) is not None for line in lines) >= PRINTED
 
 
 def _is_commented(data: bytes) -> bool:
