@@ -177,3 +177,32 @@ def test_few_rows_need_their_pattern_to_be_compiled_for_an_ordinary_log():
     signatures._byte_pattern.cache_clear()
     assert not list(find_plain(text))
     assert signatures._byte_pattern.cache_info().currsize < len(TABLE) / 12
+
+
+PROGRAM = '''
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, heads, groups):
+        super().__init__()
+        self.heads, self.groups = heads, groups
+
+    def forward(self, q, k):
+        """Shares keys among heads.
+        num_heads must be divisible by tp, see _split."""
+        b, t, h, d = q.shape
+        if h % self.groups:
+            raise ValueError("heads")
+        return q.reshape(b, t, self.groups, h // self.groups, d)
+'''
+
+
+def test_a_program_that_a_log_begins_with_tells_no_failure():
+    steps = [f"step:{i} train_loss:{5 - i / 50:.4f}" for i in range(1, 120)]
+    assert "sizes-not-divisible" not in codes("\n".join([PROGRAM, "=" * 80, *steps]))
+    assert "sizes-not-divisible" in codes(
+        "\n".join([*steps, "ValueError: num_heads must be divisible by tp, see _split."])
+    )
+    assert "sizes-not-divisible" in codes(PROGRAM[:60] + "\nnum_heads must be divisible by tp, see _split.\n")
