@@ -48,7 +48,7 @@ SOURCE_CODE = re.compile(
 """Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
 PROGRAM = re.compile(
     rb"\s*(?:def \w+\(|class \w+[:(]|return\b|import \w|from \S+ import |self\.\w|(?:el)?if .*:\s*$|else:\s*$|@\w+"
-    rb"|for .* in .*:\s*$|with .*:\s*$|raise \w+\(|[\w, .\[\]]+\s=\s.*\w\(|#\s)"
+    rb"|for .* in .*:\s*$|with .*:\s*$|raise \w+\(|[\w, .\[\]]+\s=\s.*(?:\w\(|\w\.[a-z]\w*$)|super\(\)|#\s)"
 )
 """A line that is a program's beyond doubt."""
 BESIDE, PRINTED = 6, 5
@@ -211,10 +211,10 @@ def _proved(row: int, line: str, number: int, commented: bool, opens: str) -> Hi
 
 def _in_program(data: bytes, spot: int) -> bool:
     """Whether the line stands inside a program that the log begins with, as some trainers print their own text."""
-    above = data[max(0, spot - 4 * AROUND) : max(0, data.rfind(b"\n", 0, spot))].split(b"\n")[-BESIDE:]
-    below = data[spot : spot + 4 * AROUND].split(b"\n")[1 : BESIDE + 1]
-    lines = [*above, *below]
-    traced = any(b'File "' in line or b"Error" in line[:60] for line in lines)
+    above = data[max(0, spot - 4 * AROUND) : max(0, data.rfind(b"\n", 0, spot))].split(b"\n")
+    below = data[spot : spot + 4 * AROUND].split(b"\n")[1:]
+    lines = [*[x for x in above if x.strip()][-BESIDE:], *[x for x in below if x.strip()][:BESIDE]]
+    traced = any(_TRACED.search(line) for line in lines)
     return not traced and sum(PROGRAM.match(line) is not None for line in lines) >= PRINTED
 
 
@@ -271,6 +271,7 @@ def _above(data: bytes, spot: int) -> str:
     return _ANSI.sub("", data[start:end].decode("utf-8", "replace"))
 
 
+_TRACED = re.compile(rb'File "|^[^"#]{0,80}\b\w+(?:Error|Exception): ')
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 
 Find = Callable[[bytes], Iterable[tuple[int, int]]]
