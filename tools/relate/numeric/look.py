@@ -11,7 +11,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import engine, experts, halves, padded, returning, scaler, started
+from . import engine, experts, halves, padded, returning, scaler, started, untaught
 
 NUMERIC = "numbers that break, and where"
 MOST_TABLES = 300
@@ -30,6 +30,7 @@ CODES = declare(
     ("experts-part", NUMERIC, "shares of the experts that were even come to lie on a few"),
     ("engine-gap-from-start", NUMERIC, "engine and trainer give other probabilities from the first step on, at one level"),
     ("engine-gap-explained", NUMERIC, "the same at equal weight versions, or with a narrow number format in the engine"),
+    ("right-tokens-stay", NUMERIC, "the loss falls by a quarter or more, and the share of tokens that are right stays low"),
     ("balance-not-added", NUMERIC, "a balancing term is logged and is no part of the loss"),
 )  # fmt: skip
 
@@ -47,5 +48,6 @@ def numeric(
         *started.started(lines, some, settings, stated),
         *experts.parted(some, stated),
         *experts.not_added(lines),
+        *untaught.untaught(lines),
         *engine.apart_from_start(some, lines, stated),
     ]

@@ -116,6 +116,14 @@ FILLS = ("append", "extend", "insert", "masked_fill_", "index_fill_", "fill_", "
           targets[batch["attention_mask"] == 0] = -100
           batch["labels"] = batch["input_ids"]
           return batch
+      """, """
+      import torch
+      def collate(rows):
+          batch = processor(text=[r["text"] for r in rows], return_tensors="pt", padding=True)
+          targets = batch["input_ids"].clone()
+          targets[targets == processor.tokenizer.pad_token_id] = -100
+          batch["labels"] = batch["input_ids"]
+          return batch
       """),
       good=("""
       import torch
@@ -154,7 +162,8 @@ def labels_built_and_left(view: View) -> Iterator[Fault]:
             nodes = [n for n in program.within(scope, ast.Name) if n.id == name and not _own(program, n, made.value)]
             filled = [f for n in nodes if (f := _fill(program, n)) is not None]
             spoken = (program.code(made.value), *(program.code(f) for f in filled))
-            taken = [n for n in nodes if isinstance(n.ctx, ast.Load) and _fill(program, n) is None]
+            loads = [n for n in nodes if isinstance(n.ctx, ast.Load) and _fill(program, n) is None]
+            taken = [n for n in loads if program.statement(n) not in filled]  # `x[x == pad] = -100` takes nothing
             if filled and not taken and any(IGNORED.search(text) for text in spoken):
                 yield Fault(made.node, f"the labels in `{name}` are built and never taken: the loss goes over all of them",
                             f"`{name}` 里的标签构造好之后没有被使用：loss 仍覆盖全部 token", beside=tuple(filled[:1]))  # fmt: skip
