@@ -31,6 +31,7 @@ CODES = declare(
     ("engine-gap-from-start", NUMERIC, "engine and trainer give other probabilities from the first step on, at one level"),
     ("engine-gap-explained", NUMERIC, "the same at equal weight versions, or with a narrow number format in the engine"),
     ("right-tokens-stay", NUMERIC, "the loss falls by a quarter or more, and the share of tokens that are right stays low"),
+    ("weights-cannot-move", NUMERIC, "the learning rates of all steps add up to so little that no weight can have moved"),
     ("balance-not-added", NUMERIC, "a balancing term is logged and is no part of the loss"),
 )  # fmt: skip
 
@@ -49,5 +50,6 @@ def numeric(
         *experts.parted(some, stated),
         *experts.not_added(lines),
         *untaught.untaught(lines),
+        *untaught.unmoved(lines, settings),
         *engine.apart_from_start(some, lines, stated),
     ]

@@ -40,3 +40,33 @@ def test_what_learns_has_little_left_or_does_not_fall_is_not(tmp_path, loss, rig
 
 def test_an_accuracy_of_answers_is_another_thing(tmp_path):
     assert not told(tmp_path, rows(lambda i: 9.0 - 0.6 * i, lambda i: 0.21, "accuracy"))
+
+
+def log(folder: Path, peak: float, steps: int, loss: float, more: str = "") -> set[str]:
+    """DPO whose loss goes from ln 2 to `loss`; the rate falls to nothing."""
+    every = max(steps // 10, 1)
+    shown = range(every, steps + 1, every)
+    lines = [
+        f"step {s} loss {0.6931 - (0.6931 - loss) * s / steps:.4f} learning_rate {peak * (1 - s / steps):.3e}"
+        for s in shown
+    ]
+    (folder / "train.log").write_text("\n".join(lines) + "\n")
+    (folder / "dpo.yaml").write_text(f"beta: 0.1\nlearning_rate: {peak}\nmax_steps: {steps}\n{more}")
+    return {f.code for f in look([folder]).findings}
+
+
+@pytest.mark.parametrize(("peak", "steps"), [(4e-8, 40), (2e-8, 100), (1e-9, 900)])
+def test_rates_that_move_no_weight_are_told_with_a_loss_that_stays(tmp_path, peak, steps):
+    assert "weights-cannot-move" in log(tmp_path, peak, steps, 0.6905)
+
+
+@pytest.mark.parametrize(
+    ("peak", "steps", "loss", "more"),
+    [
+        (5e-7, 900, 0.6905, ""),  # a usual rate: the data teach little
+        (4e-8, 40, 0.45, ""),  # it learns, whatever the log calls a rate
+        (4e-8, 40, 0.6905, "optimizer: sgd\n"),
+    ],
+)
+def test_other_rates_losses_and_optimizers_are_not(tmp_path, peak, steps, loss, more):
+    assert "weights-cannot-move" not in log(tmp_path, peak, steps, loss, more)
