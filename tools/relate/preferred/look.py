@@ -17,6 +17,7 @@ MOST_TABLES, MOST_ROWS = 300, 50_000
 CODES = declare(
     "preferred",
     ("score-follows-length", PREFERRED, "a scorer is right on longer chosen answers and below chance on shorter ones"),
+    ("tuned-loses-to-base", PREFERRED, "a judge finds a tuned model clearly worse than the one that it was made from"),
     ("verdicts-follow-order", PREFERRED, "the same place wins whichever of two models stands there"),
     (
         "people-prefer-otherwise",

@@ -8,7 +8,6 @@ in rows of a summary, or in the names of the files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
@@ -20,9 +19,11 @@ from ...tables.table import Column, Table
 from ..distributions import texts
 from ..rows import order_decides
 from ..summed.items import orders
+from .beaten import beaten
+from .bout import LEAST, Bout
 from .places import PEOPLE, PLACES, SCORE, SIZE, TIES, cells, pairs_of, placed, sides_of, spelled
 
-MOST_NAMES, LEAST, LEAST_SELF, LEAST_PEOPLE = 12, 30, 60, 50
+MOST_NAMES, LEAST_SELF, LEAST_PEOPLE = 12, 60, 50
 CLEAR, GAP, EVEN, BALANCED = 3.0, 0.07, 0.03, 1.25
 """Standard errors, how far above one half the mean share of a place lies, how far the lesser of two orders may lie on
 the other side, and how near the numbers of both orders are in a design that takes both. Own judgement."""
@@ -37,29 +38,6 @@ SHOWN = bounded(r"shown|first|order|position|slot|left|top|先|左|上|位置|�
 STANDS = {**PLACES, "前": 0, "后": 1}
 """Places of models, where `前` and `后` are no before and after."""
 VERDICT = bounded(r"winner|verdict|pick|prefer|choice|judg|vote|decision|better|result|裁决|判|胜|选|结论|更好|更喜欢")
-
-
-@dataclass
-class Bout:
-    """Verdicts on two models in one order."""
-
-    first: str
-    second: str
-    won: float = 0.0
-    """By the first place."""
-    of: float = 0.0
-    places: list[Evidence] = field(default_factory=list)
-    tables: set[int] = field(default_factory=set)
-
-    @property
-    def share(self) -> float:
-        return self.won / self.of
-
-    def said(self) -> str:
-        return f"{self.share:.0%} of {self.of:.0f} ({self.first} first, {self.second} second)"
-
-    def said_zh(self) -> str:
-        return f"{self.of:.0f} 次中 {self.share:.0%}（{self.first} 在前，{self.second} 在后）"
 
 
 def positions(tables: Sequence[Table]) -> Iterator[Finding]:
@@ -78,6 +56,7 @@ def positions(tables: Sequence[Table]) -> Iterator[Finding]:
         yield told
         return
     yield from _people(bouts, tables)
+    yield from beaten(bouts.values())
 
 
 def _exchanged(bouts: dict[tuple[str, str], Bout], tables: Sequence[Table]) -> Iterator[Finding]:
