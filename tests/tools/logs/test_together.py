@@ -16,24 +16,27 @@ from triage.tools.logs.points.shapes import Shapes, plain
 from triage.tools.logs.points.together import Together
 from triage.tools.reading import iter_chunks
 
-DRAWN = 40
+DRAWN = 60
 
 
-def _value(draw: random.Random, form: str) -> str:
+SPELLED = ("nan", "NaN", "inf", "-inf", "Infinity", "-nan", "INF", "+inf")
+"""Numbers without digits, as languages and libraries print them."""
+
+
+def _value(draw: random.Random, form: str, broken: float) -> str:
     x = draw.choice((0.0, 1.0, draw.random(), draw.random() * 10, -draw.random(), draw.random() * 1e-5, 12345.678))
-    return "nan" if draw.random() < 0.01 else format(x, form)
+    return draw.choice(SPELLED[: draw.choice((1, 1, 3, len(SPELLED)))]) if draw.random() < broken else format(x, form)
 
 
-def _kinds(draw: random.Random, i: int, epoch: int, forms: Sequence[str]) -> list[str]:
-    v = [_value(draw, form) for form in forms]
+def _kinds(draw: random.Random, i: int, epoch: int, forms: Sequence[str], broken: Sequence[float]) -> list[str]:
+    """Lines of many kinds; `broken` is how often each value is no number."""
+    v = [_value(draw, form, share) for form, share in zip(forms, broken, strict=True)]
     step = 10 * i if draw.random() < 0.98 else draw.randrange(200)
     rank = draw.randrange(4)
     return [
         f"[default{rank}]: iteration {step:8d}/  500 | consumed samples: {step * 8} | elapsed time per iteration (ms): "
         f"{v[0]} | lm loss: {v[1]} | grad norm: {v[2]} | number of nan iterations:   0 |",
-        str(
-            {"loss": float(v[0]) if v[0] != "nan" else v[0], "grad_norm": v[1], "learning_rate": 1e-5, "epoch": i / 10}
-        ),
+        str({"loss": float(v[0]), "grad_norm": v[1], "learning_rate": 1e-5, "epoch": i / 10}),
         f"{{'train/loss': {v[0]}, 'layer{rank}/norm': {v[1]}, 'top 1': {v[2]}, 'step': {step}}}",
         f"step:{step} - actor/entropy:{v[0]} - critic/score/mean:{v[1]} - time/x{rank}:{v[2]}",
         f"2024-05-01 10:00:{i % 60:02d} INFO step {step}/900 loss {v[0]} lr {v[1]} {7 * i % 900} tok/s {v[2]}ms",
@@ -52,15 +55,24 @@ def _kinds(draw: random.Random, i: int, epoch: int, forms: Sequence[str]) -> lis
         "{'loss': 1.5,",
         " 'epoch': 0.5}",
         "",
+        f'{{"step": {step}, "loss": {v[0]}, "grad_norm": {v[1]}, "info": "nan checks: {rank}"}}',
+        f"step={step} loss={v[0]} grad_norm={v[1]} step_time={v[2]} ms",
+        f"step {step} | loss {v[0]} | grad_norm {v[1]} | mem {v[2]} GiB | infinite {rank}",
+        f"第{step}步 损失：{v[0]}，学习率：{v[1]}，梯度范数 {v[2]}",
+        f"step {step}  {v[0]} {v[1]}  loss {v[2]}s",
+        f" {i}%|##| {i}/100 [00:01<00:09, 1.2it/s, loss={v[0]}, lr={v[1]}]",
     ]
 
 
 def _log(seed: int) -> str:
     draw = random.Random(seed)
-    chosen = draw.sample(range(20), k=draw.randrange(1, 6))
-    forms, lines = draw.choices((".4f", ".3f", ".6E", "g", ".2e", ".1f"), k=3), []
-    for i in range(draw.randrange(30, 900)):
-        kinds = _kinds(draw, i % 100, i // 100, forms)
+    chosen = draw.sample(range(26), k=draw.randrange(1, 6))
+    forms, lines = draw.choices((".4f", ".3f", ".6E", "g", ".2e", ".1f"), k=3), list[str]()
+    before, after = draw.choices((0.0, 0.01, 0.3), k=3), draw.choices((0.0, 0.01, 0.5, 1.0), k=3)
+    n = draw.randrange(30, 900)
+    breaks = draw.randrange(n)
+    for i in range(n):
+        kinds = _kinds(draw, i % 100, i // 100, forms, after if i > breaks else before)
         lines += [kinds[k] for k in chosen if draw.random() < 0.9]
         if draw.random() < 0.02:
             lines.append(draw.choice(lines or [""]))

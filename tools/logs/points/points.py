@@ -204,7 +204,8 @@ class Store:
         again = before[1:] < 0
         falls = np.zeros(len(again), bool)
         for key, values in columns:
-            again &= (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+            stuck = (values[1:] == 0) & key.endswith("loss")  # as `_again`; `nan` is never equal
+            again &= (values[1:] == values[:-1]) & ~stuck
             falls |= np.diff(values) < -1e-9 if key == "epoch" else False
         stream.trained |= trained
         plain = trained and not (again | falls).any() and not any(key == "train_runtime" for key, _ in columns)

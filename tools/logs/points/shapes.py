@@ -52,6 +52,7 @@ STARTS = bounded(
 )
 """What a line says with which a program starts (blanks are gone; the bytes are two Chinese words for it)."""
 
+_SPELLED = re.compile(rb"(?<![\w.])(?:nan|inf(?:inity)?)(?!\w)", re.IGNORECASE)
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,200}")
 _BAR = bounded(rb"%\|[^|\n]{0,400}\|")
@@ -68,7 +69,9 @@ _NOISE = (
 """Numbers that are no measure."""
 _NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d{1,25})?|\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][-+]?\d{1,4})?"
-    r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
+    r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•，；、）】]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)"
+    r"|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))"
+    r"|(?:(?<=[:=：])|(?<=[:=：]\s))[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
 _GLUED = "|".join(f"(?<=(?<![\\w.@-]){word})" for word in ("epoch", "step", "iter", "ep", "it", "e", "b", "u"))
 """Short words to which people glue a count: `ep1 b0007 u8`."""
@@ -91,9 +94,11 @@ class Shape:
     spans: list[tuple[int, int]]
     """Where the numbers stand in `text`, dates, clocks and addresses left out."""
     cells: list[int]
-    """Which cell of a line each number is; empty where a number is no cell (`nan`)."""
+    """Which cell of a line each number is; empty where a number is no cell (`1,024`)."""
     width: int
     """Cells of a line."""
+    words: tuple[bytes, ...] = ()
+    """How the numbers without digits in `text` are spelled (`nan`, `Infinity`), the longest first."""
     numbers: array = field(default_factory=lambda: array("q"))
     """Line numbers."""
     columns: list[array] = field(default_factory=list)
@@ -137,8 +142,9 @@ class Shape:
             raise ValueError("a number that is no cell")
         alike = [part for part in parts if len(part) >= MANY]
         rest = [part for part in parts if len(part) < MANY]
-        cells: list[Cells] = [Block(lines.block(part), self.width, self.cells) for part in alike]
-        cells += [Pile(lines.of(np.concatenate(rest)), self.width, self.cells)] if rest else []
+        how = self.width, self.cells, self.words
+        cells: list[Cells] = [Block(lines.block(part), *how) for part in alike]
+        cells += [Pile(lines.of(np.concatenate(rest)), *how)] if rest else []
         columns = [np.concatenate(columns) for columns in zip(*(c.columns for c in cells), strict=True)]
         order = np.argsort(np.concatenate(alike + rest), kind="stable")
         return tuple(cells), [column[order] for column in columns]
@@ -353,8 +359,9 @@ def _shape(line: bytes, above: str) -> Shape | None:
     spans = [m.span() for m in TOKEN.finditer(text) if not NOISE.match(m[0])] if len(line) <= LONGEST else []
     if not 0 < len(spans) <= WIDEST:
         return None
-    cells = {m.span(): i for i, m in enumerate(cells_of(line))}
+    words = tuple(sorted({*_SPELLED.findall(line)}, key=lambda word: (-len(word), word)))
+    cells = {m.span(): i for i, m in enumerate(cells_of(line, words))}
     places = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in spans]
     whole = all(place in cells for place in places)
     columns = [array("d") for _ in spans]
-    return Shape(text, above, spans, [cells[p] for p in places] if whole else [], len(cells), columns=columns)
+    return Shape(text, above, spans, [cells[p] for p in places] if whole else [], len(cells), words, columns=columns)

@@ -14,11 +14,10 @@ import numpy as np
 
 from ...patterns import bounded
 from ...reading import split_prefix, unwrapped
-from ...vocabulary import UNITS
 from .cells import cells_of
 from .format import Format, Record
 from .formats import FORMATS
-from .grammar import Span, number
+from .grammar import Span, number, scale_of
 from .parse import parse, progress, wrapped
 from .points import Store
 from .shapes import NOISE, TOKEN, Group, Seen
@@ -29,7 +28,6 @@ LONGEST_CELL = 24
 EXACT = float(1 << 53)
 """Whole numbers below it are exact."""
 _FORMS = {form.name: form for form in FORMATS}
-_SCALES = sorted({1.0, *(unit.scale for unit in UNITS.values())})
 ONLY_BAR = bounded(
     r"\s*(?:train\w*:?\s*)?\d{1,3}%\|[^|\n]{0,400}\|\s*\d{1,15}/\d{1,15}\s*"
     r"\[[\d:]+<[\d:?]+,\s*[\d.?]+(?:s/it|it/s)\]\s*"
@@ -46,13 +44,15 @@ class Plan:
     record: Record
     """Of its first line."""
     values: tuple[tuple[str, int, float], ...]
-    """Key, which number, unit."""
+    """Key, which number (those of `fixed` stand behind the others), unit."""
     step: int | None
     epoch: int | None
     rank: int | None
     """Which number each is; None for what is not said, or is the same in every line."""
     same: tuple[tuple[int, bytes], ...]
     """Cells that must be as in the first line: digits inside words, and what is no number."""
+    fixed: tuple[float, ...] = ()
+    """Values without digits (`'nan'`) that are no number of the shape: they are the same in all its lines."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class Together:
                 self.plans[key] = next(filter(None, tried), None)
             plan = self.plans[key]
             if plan is not None and _fits(plan, group):
-                found.append(Rows(plan, group.at, group.at + first_line, group.columns))
+                columns = [*group.columns, *(np.full(len(group.at), value) for value in plan.fixed)]
+                found.append(Rows(plan, group.at, group.at + first_line, columns))
         return found
 
 
@@ -125,13 +126,15 @@ def _fits(plan: Plan, group: Group) -> bool:
     """Whether the lines of a group differ from the first in nothing but their numbers."""
     if not all(part.always(cell, text) for part in group.cells for cell, text in plan.same):
         return False
-    read = {group.shape.cells[j] for _, j, _ in plan.values}
+    read = {group.shape.cells[j] for _, j, _ in plan.values if j < len(group.columns)}
     if any(part.longest(cell) > LONGEST_CELL for part in group.cells for cell in read):
         return False
     for j in (j for j in (plan.step, plan.rank) if j is not None):
         dotted = any(part.dotted(group.shape.cells[j]) for part in group.cells)
-        if dotted or (np.abs(group.columns[j]) >= EXACT).any():
+        if dotted or not (np.abs(group.columns[j]) < EXACT).all():
             return False
+    if plan.epoch is not None and not np.isfinite(group.columns[plan.epoch]).all():
+        return False
     return plan.rank is None or bool((group.columns[plan.rank] < 1e5).all())
 
 
@@ -152,7 +155,8 @@ def _plan(line: bytes, group: Group) -> Plan | None:
     places = _places(text)
     if [*places.values()] != [*range(len(group.shape.spans))]:
         return None
-    values = [*_values(record, cut, places, text)]
+    fixed: list[float] = []
+    values = [*_values(record, cut, places, text, fixed)]
     step = _found(record.at, cut, places)
     epoch = None if record.epoch is None or record.epoch_at is None else _found(record.epoch_at, cut, places)
     rank_at = (
@@ -163,7 +167,8 @@ def _plan(line: bytes, group: Group) -> Plan | None:
     if missing or len(values) != len(record.values) or ((prefix_rank, record.rank) != (None, None) and rank is None):
         return None
     used = {j for _, j, _ in values} | {j for j in (step, epoch, rank) if j is not None}
-    return Plan(record, tuple(values), step, epoch, rank, tuple(_same(line, group, used, form, cut)))
+    same = _same(line, group, {j for j in used if j < len(places)}, form, cut)
+    return Plan(record, tuple(values), step, epoch, rank, tuple(same), tuple(fixed))
 
 
 def _count(line: bytes, group: Group) -> int | None:
@@ -189,18 +194,21 @@ def _found(span: Span | None, cut: int, places: dict[Span, int]) -> int | None:
     return None if span is None else places.get(_moved(span, cut))
 
 
-def _values(record: Record, cut: int, places: dict[Span, int], text: str) -> Iterator[tuple[str, int, float]]:
-    """Key, number and unit of each value that is a number of the shape, and whose unit shows."""
+def _values(
+    record: Record, cut: int, places: dict[Span, int], text: str, fixed: list[float]
+) -> Iterator[tuple[str, int, float]]:
+    """Key, number and unit of each value that is a number of the shape, and whose unit shows; `fixed` takes the others
+    that can never be another."""
     for (key, value), span in zip(record.values, record.places, strict=True):
         at = _moved(span, cut)
         j = places.get(at)
-        raw = number(text[at[0] : at[1]])
-        if j is None or not np.isfinite(raw) or (raw == 0 and re.match(r"\s?[A-Za-z%]", text[at[1] :])):
+        scale = scale_of(number(text[at[0] : at[1]]), value, text[at[1] :])
+        if j is None and not np.isfinite(value):
+            j, scale = len(places) + len(fixed), 1.0
+            fixed.append(value)
+        if j is None or scale is None:
             return
-        scale = min(_SCALES, key=lambda s: abs(s * raw - value))
-        if scale * raw != value:
-            return
-        yield key, j, 1.0 if raw == 0 else scale
+        yield key, j, scale
 
 
 def _rank_at(prefix: str, rank: int) -> Span | None:
@@ -218,7 +226,7 @@ def _same(line: bytes, group: Group, used: set[int], form: Format, cut: int) -> 
         if _APART.match(text, m.end()) and (m.start() < cut or not form.keeps_unknown)
     ]
     wanted = {group.shape.cells[j] for j in used}
-    for i, match in enumerate(cells_of(line)):
+    for i, match in enumerate(cells_of(line, group.shape.words)):
         inside = any(a <= match.start() and match.end() <= b for a, b in free)
         if i not in wanted and not (inside and _DIGIT.search(match[0])):
             yield i, match[0]
