@@ -146,10 +146,11 @@ class Store:
             columns: the values of each key.
         """
         first = steps[0] if stream.last_step is None else stream.last_step - stream.offset
-        fallen = steps < np.concatenate(([first], steps[:-1]))
-        said = epochs[~np.isnan(epochs)]
-        again = len(said) > 1 and len(steps) > 1 and bool(((np.diff(steps) == 0) & (np.diff(epochs) >= 1)).any())
-        if again or (fallen.any() and (stream.offset or len(said))):
+        before = np.concatenate(([first], steps[:-1]))
+        epoch = np.nan if stream.last_epoch is None else stream.last_epoch
+        fallen, said = steps < before, epochs[~np.isnan(epochs)]
+        again = (steps == before) & (np.diff(epochs, prepend=epoch) >= 1)
+        if again.any() or (fallen.any() and (stream.offset or len(said))):
             self._one_by_one(stream, steps, lines, epochs, columns)
             return
         stream.falls += lines[fallen].tolist()[: FALLS - len(stream.falls)]

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...patterns import bounded
-from ...reading import Chunk
+from ...reading import ESCAPES, Chunk
 from .cells import MANY, Block, Cells, Pile, cells_of
 from .layouts import Layouts, Lines
 
@@ -55,8 +55,9 @@ STARTS = bounded(
 _SPELLED = re.compile(rb"(?<![\w.])(?:nan|inf(?:inity)?)(?!\w)", re.IGNORECASE)
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,200}")
-_BAR = bounded(rb"%\|[^|\n]{0,400}\|")
-_ANSI = bounded(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+BAR = bounded(rb"%\|[^|\n]{0,400}\|")
+_EMPTY = re.compile(rb"\r++(?=\n)|(?<![^\r\n])\r+")
+"""Returns that end no text: before a line end, and behind it or another."""
 _NOISE = (
     r"(?:\d{4}[-/]\d\d[-/]\d\d(?:[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?"  # a date
     r"|(?<![\d-])(?:0\d|1[0-2])-[0-3]\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"  # without its year
@@ -175,8 +176,8 @@ class Seen:
     """What one chunk holds."""
 
     lines: Lines
-    count: int
-    """How many."""
+    numbers: np.ndarray
+    """Of each line."""
     groups: dict[bytes, Group]
 
 
@@ -237,15 +238,16 @@ class Opening:
 
 @dataclass(frozen=True)
 class Plain:
-    """The lines of a chunk without bars and escape sequences, redrawn ones apart."""
+    """The lines of a chunk without escape sequences, redrawn ones apart."""
 
     lines: Lines
+    """With bars of no length, so that those of one program are alike."""
     layouts: Layouts
     """By shape."""
     numbers: np.ndarray
-    """Of each line."""
-    whole: Lines | None
-    """The lines as they are, where they are as many, and without escape sequences."""
+    """Of each line; the pieces of a redrawn one have the same."""
+    whole: Lines
+    """The same with their bars."""
 
 
 class Shapes:
@@ -259,10 +261,10 @@ class Shapes:
         self.size = 0
         self.opening = Opening()
 
-    def look(self, chunk: Plain) -> Seen | None:
-        """Read the next chunk; None where its lines are not those of the file: redrawn, or with escape sequences."""
+    def look(self, chunk: Plain) -> Seen:
+        """Read the next chunk."""
         here = chunk.numbers
-        seen = Seen(chunk.whole, len(here), {}) if chunk.whole else None
+        seen = Seen(chunk.whole, here, {})
         self.opening.begin(chunk.lines)
         known, opening = self.known, self.opening.places
         for key, layout in chunk.layouts.by.items():
@@ -272,7 +274,7 @@ class Shapes:
                 continue
             if key in known or len(known) < SHAPES:
                 group = self._group(key, layout, chunk)
-                if group and seen and len(group.at) >= TOGETHER:
+                if group and len(group.at) >= TOGETHER:
                     seen.groups[key] = group
         if self.size > CELLS:
             self._thin()
@@ -328,20 +330,23 @@ def _ended(data: bytes) -> bytes:
 
 def plain(chunk: Chunk) -> Plain:
     """A chunk made ready to be looked at; what of that takes long is done here."""
-    data, first = _ended(chunk.data), chunk.first_line
+    data, numbers = _ended(chunk.data), None
     if b"\x1b" in data:
-        data = _ANSI.sub(b"", data)
-    bars = b"%" in data and b"%|" in data  # the second search alone takes far longer
-    if bars:
-        data = _BAR.sub(b"%||", data)
+        data = ESCAPES.sub(b"", data)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    redrawn = b"\r" in data
-    counts = [line.count(b"\r") + 1 for line in data[:-1].split(b"\n")] if redrawn else []
-    lines = Lines(data.replace(b"\r", b"\n"))
-    numbers = np.arange(first, first + len(counts or lines))
-    whole = None if redrawn or b"\x1b" in chunk.data else Lines(_ended(chunk.data)) if bars else lines
-    return Plain(lines, lines.without(NUMBERS), np.repeat(numbers, counts) if redrawn else numbers, whole)
+    if b"\r" in data:
+        data = _EMPTY.sub(b"", data)
+        text = np.frombuffer(data, np.uint8)
+        over = text[(text == 10) | (text == 13)] == 10
+        numbers = chunk.first_line + np.cumsum(over) - over
+        data = data.replace(b"\r", b"\n")
+    whole = lines = Lines(data)
+    if b"%" in data and b"%|" in data:  # the second search alone takes far longer
+        lines = Lines(BAR.sub(b"%||", data))
+    if numbers is None:
+        numbers = np.arange(chunk.first_line, chunk.first_line + len(lines))
+    return Plain(lines, lines.without(NUMBERS), numbers, whole)
 
 
 def _head_above(lines: Sequence[bytes]) -> str:
