@@ -27,6 +27,8 @@ LONGEST_CELL = 24
 """Most letters of a number that is read together with others."""
 EXACT = float(1 << 53)
 """Whole numbers below it are exact."""
+FEW = 8
+"""Lines between two others up to which they cost less one by one than as columns."""
 _FORMS = {form.name: form for form in FORMATS}
 ONLY_BAR = bounded(
     r"\s*(?:train\w*:?\s*)?\d{1,3}%\|[^|\n]{0,400}\|\s*\d{1,15}/\d{1,15}\s*"
@@ -70,7 +72,7 @@ class Rows:
 
     def part(self, low: int, high: int) -> Rows | None:
         """Those between two lines of the chunk."""
-        a, b = np.searchsorted(self.at, (low, high))
+        a, b = self.at.searchsorted((low, high)).tolist()
         return Rows(self.plan, self.at[a:b], self.lines[a:b], [c[a:b] for c in self.columns]) if b > a else None
 
 
@@ -83,7 +85,7 @@ class Bars:
 
     def part(self, low: int, high: int) -> Bars:
         """Those between two lines of the chunk."""
-        a, b = np.searchsorted(self.at, (low, high))
+        a, b = self.at.searchsorted((low, high)).tolist()
         return Bars(self.at[a:b], self.done[a:b])
 
 
@@ -226,8 +228,7 @@ def _values(
     that can never be another."""
     for (key, value), span in zip(record.values, record.places, strict=True):
         at = _moved(span, cut)
-        j = places.get(at)
-        scale = scale_of(number(text[at[0] : at[1]]), value, text[at[1] :])
+        j, scale = places.get(at), scale_of(number(text[at[0] : at[1]]), value, text[at[1] :])
         if j is None and not np.isfinite(value):
             j, scale = len(places) + len(fixed), 1.0
             fixed.append(value)
@@ -256,7 +257,10 @@ def _same(line: bytes, group: Group, used: set[int], form: Format, cut: int) -> 
             yield i, match[0]
 
 
-def keep(store: Store, rows: Sequence[Rows], bars: Bars, bar: int | None) -> tuple[tuple[int, str] | None, int | None]:
+_Last = tuple[tuple[int, str] | None, int | None]
+
+
+def keep(store: Store, rows: Sequence[Rows], bars: Bars, bar: int | None) -> _Last:
     """Put lines into the store, in their order.
 
     Args:
@@ -268,6 +272,8 @@ def keep(store: Store, rows: Sequence[Rows], bars: Bars, bar: int | None) -> tup
     Returns:
         The last step and what counted it, None where none was said; what a bar said since the last record.
     """
+    if len(bars.at) + sum(len(one.at) for one in rows) <= FEW:
+        return _by_line(store, rows, bars, bar)
     last: tuple[int, int, str] | None = None  # where, step, counter
     streams: dict[tuple[str, int | None], _Parts] = {}
     for one in rows:
@@ -323,9 +329,12 @@ def _in_order(parts: _Parts) -> tuple[np.ndarray, np.ndarray]:
 
 def _epochs(one: Rows, chosen: np.ndarray) -> np.ndarray:
     """The epochs by which a step that falls is counted on, nan where there is none."""
-    record = one.plan.record
-    counted = one.plan.epoch is not None and not record.counts_alone and record.counter != "epoch"
-    return one.columns[one.plan.epoch or 0][chosen] if counted else np.full(len(chosen), np.nan)
+    return one.columns[one.plan.epoch or 0][chosen] if _goes_on(one.plan) else np.full(len(chosen), np.nan)
+
+
+def _goes_on(plan: Plan) -> bool:
+    """Whether a step that falls is counted on by the epoch."""
+    return plan.epoch is not None and not plan.record.counts_alone and plan.record.counter != "epoch"
 
 
 def _keyed(key: str, found: list[tuple[np.ndarray, np.ndarray]]) -> Keyed:
@@ -342,7 +351,8 @@ def _unnumbered(store: Store, streams: list[tuple[str, int | None, _Parts]], bar
         return int(bars.done[-1])
     keys = {tuple(key for key, *_ in one.plan.values) for *_, parts in streams for one, _ in parts}
     if len(streams) != 1 or len(keys) != 1:
-        return _by_line(store, streams, bars, bar)
+        stepless = [*{id(one): one for *_, parts in streams for one, _ in parts}.values()]
+        return _by_line(store, stepless, bars, bar)[1]
     name, rank, parts = streams[0]
     lines, order = _in_order(parts)
     values = [
@@ -364,17 +374,27 @@ def _unnumbered(store: Store, streams: list[tuple[str, int | None, _Parts]], bar
     return int(bars.done[-1]) if some[-1] else None
 
 
-def _by_line(store: Store, streams: list[tuple[str, int | None, _Parts]], bars: Bars, bar: int | None) -> int | None:
-    """The same, one line after the other."""
-    rows = [(int(one.at[i]), name, rank, one, i) for name, rank, parts in streams for one, at in parts for i in at]
-    events = [*((at, "", None, None, done) for at, done in zip(bars.at, bars.done, strict=True)), *rows]
-    for _, name, rank, one, i in sorted(events, key=lambda event: int(event[0])):
+def _by_line(store: Store, rows: Sequence[Rows], bars: Bars, bar: int | None) -> _Last:
+    """As `keep`, one line after the other; a bar stands before what its line says besides."""
+    drawn = ((at, done, None) for at, done in zip(bars.at.tolist(), bars.done.tolist(), strict=True))
+    events = [*drawn, *((at, i, one) for one in rows for i, at in enumerate(one.at.tolist()))]
+    last = None
+    for _, i, one in sorted(events, key=lambda event: event[0]):
         if one is None:
-            bar = int(i)
-            store.bar_after(bar)
+            store.bar_after(bar := i)
             continue
-        line = int(one.lines[i])
-        row = [(key, float(one.columns[j][i]) * scale, line) for key, j, scale in one.plan.values]
-        store.unnumbered(name, rank, row, bar)
-        bar = None
-    return bar
+        plan, record, line = one.plan, one.plan.record, int(one.lines[i])
+        name = f"{record.format}:{record.counter}"
+        rank = None if plan.rank is None else int(one.columns[plan.rank][i])
+        values = [(key, float(one.columns[j][i]) * scale, line) for key, j, scale in plan.values]
+        if record.step is None:
+            store.unnumbered(name, rank, values, bar)
+            bar = None
+            continue
+        stream = store.stream(name, rank)
+        if record.counter == "epoch":
+            stream.step_is = "epoch"
+        epoch = float(one.columns[plan.epoch or 0][i]) if _goes_on(plan) else None
+        store.record(stream, int(one.columns[plan.step or 0][i]), values, epoch)
+        last = stream.last_step or 0, record.counter
+    return last, bar
