@@ -41,7 +41,7 @@ NUL_HEAD, NUL_LIMIT = 64, 1 << 20
 """NUL bytes at the beginning of a file from which on they are a hole that a crash left, and the most passed over."""
 
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n\r]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
 BREAKS_OFF = "[triage: the packed data of"
 """Start of the line that ends what could be read of a broken packed file."""
@@ -390,7 +390,7 @@ def _text(raw: bytes) -> str:
     if len(raw) > HEAD_LIMIT + TAIL_LIMIT:
         raw = _shorten(raw)
     if b"\x1b" in raw:
-        raw = _ANSI.sub(b"", raw)
+        raw = ESCAPES.sub(b"", raw)
     return raw.decode("utf-8", "replace")
 
 

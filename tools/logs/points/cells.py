@@ -1,8 +1,9 @@
 """The numbers of many lines of one shape at once, as columns.
 
-A line is cut into cells: what of it could be a number. Lines of one layout, whose digits stand in the same places, are
-a block of bytes of which the columns are read by arithmetic (`Block`); the others are cut one after the other (`Row`s
-of a `Pile`). Both give what `float` gives of each cell. What the numbers mean is no matter here.
+A line is cut into cells: what of it could be a number, which `nan` and `inf` are where the shape has them as numbers.
+Lines of one layout, whose digits stand in the same places, are
+a block of bytes of which the columns are read by arithmetic (`Block`); the others are cut one after the other
+(`Pile`). Both give what `float` gives of each cell. What the numbers mean is no matter here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ import numpy as np
 END = b"\x01"
 CELLS = bytes(c if chr(c) in "0123456789.+-eE\x01" else 32 for c in range(256))
 """Everything that cannot belong to a number becomes a blank: a line is cut into cells without a search."""
+_LETTERS, _SIGNS = b"naifty", b"\x02\x03\x04\x05\x06\x07"
+_HIDDEN, _SHOWN = bytes.maketrans(_LETTERS, _SIGNS), bytes.maketrans(_SIGNS, _LETTERS)
+"""Signs that stand for the letters of `nan` and `infinity` while a line is cut."""
+_FREE = bytes.maketrans(_SIGNS, b" " * len(_SIGNS))
+_WITH_WORDS = bytes(c if chr(c).encode() in _SIGNS else CELLS[c] for c in range(256))
 MANY = 48
 """Lines of one layout in a chunk from which on a block costs less than their cells one by one."""
 EXACT, POWER = 15, 22
@@ -43,18 +49,33 @@ class Cells(Protocol):
         ...
 
 
-def cells_of(line: bytes) -> Iterator[re.Match[bytes]]:
-    """What of a line could be numbers, in order."""
-    return re.finditer(rb"\S+", line.translate(CELLS))
+def _bare(data: bytes, words: Sequence[bytes]) -> bytes:
+    """Text of which only its cells are left, as long as before.
+
+    Args:
+        data: the text.
+        words: the numbers without digits as the text spells them (`nan`, `Infinity`), the longest first.
+    """
+    if not words:
+        return data.translate(CELLS)
+    data = data.translate(_FREE)
+    for word in words:
+        data = data.replace(word, word.lower().translate(_HIDDEN))
+    return data.translate(_WITH_WORDS)
+
+
+def cells_of(line: bytes, words: Sequence[bytes] = ()) -> Iterator[re.Match[bytes]]:
+    """What of a line could be numbers, in order; `words` as of `Block`."""
+    return re.finditer(rb"\S+", _bare(line, words))
 
 
 class Pile:
     """Lines of one shape, cut one after the other."""
 
-    def __init__(self, lines: Sequence[bytes], width: int, wanted: Sequence[int]):
+    def __init__(self, lines: Sequence[bytes], width: int, wanted: Sequence[int], words: Sequence[bytes] = ()):
         """As `Block`."""
         self.step, self.count = width + 1, len(lines)
-        self.found = (b" " + END + b" ").join(lines).translate(CELLS).split()
+        self.found = _bare((b" " + END + b" ").join(lines), words).split()
         if len(self.found) != self.count * self.step - 1 or set(self.found[width :: self.step]) - {END}:
             raise ValueError("lines of different widths")
         self.columns = [_floats(self.of(cell)) for cell in wanted]
@@ -75,14 +96,20 @@ class Pile:
 class Block:
     """Lines of one layout."""
 
-    def __init__(self, rows: np.ndarray, width: int, wanted: Sequence[int]):
+    def __init__(self, rows: np.ndarray, width: int, wanted: Sequence[int], words: Sequence[bytes] = ()):
         """Read the cells `wanted` of lines that have `width` of them, given as rows of bytes.
+
+        Args:
+            rows: the lines.
+            width: cells of a line.
+            wanted: which of them are numbers.
+            words: how the shape spells its numbers that have no digits, the longest first.
 
         Raises:
             ValueError: they have not, or one that is wanted is no number.
         """
         self.bytes = rows
-        self.cells = [*cells_of(rows[0].tobytes())]
+        self.cells = [*cells_of(rows[0].tobytes(), words)]
         if len(self.cells) != width:
             raise ValueError("a line of another width")
         self.columns = [self._column(self.cells[cell]) for cell in wanted]
@@ -101,7 +128,7 @@ class Block:
     def _column(self, match: re.Match[bytes]) -> np.ndarray:
         form, at = _FORM.fullmatch(match[0]), match.start()
         if not form or not (form["whole"] or form["part"]):
-            raise ValueError("no number")
+            return np.full(len(self.bytes), _float(match[0]))  # letters, which are the same in all lines
         power = np.full(1, -len(form["part"]))
         if form["power"] and len(form["power"]) <= 3:
             power = power + self._whole(at, [form.span("power")]) * (-1 if form["sign"] == b"-" else 1)
@@ -138,4 +165,8 @@ def _floats(cells: list[bytes]) -> np.ndarray:
     try:
         return np.array(orjson.loads(b"[" + b",".join(cells) + b"]"), float)
     except orjson.JSONDecodeError:
-        return np.array([*map(float, cells)])
+        return np.array([*map(_float, cells)])
+
+
+def _float(cell: bytes) -> float:
+    return float(cell.translate(_SHOWN))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from math import isfinite
 
 from ...metrics import canonical, of_split, splits
 from ...patterns import bounded
@@ -19,9 +20,12 @@ NUM = (
     r"|[-+]?(?:nan|inf(?:inity)?)(?![\w.])"
 )
 """Digits are bounded: the search takes no longer on a line of nothing but digits."""
-_UNIT = rf"(?:\s?({'|'.join(sorted(UNITS, key=len, reverse=True))})(?![\w/]|\s?[:=]))?"
-VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|\{{['\"][\w-]{{1,30}}['\"]:\s|[\[\"'])?\s*({NUM}){_UNIT}(?!\w|\.\d|-\d)"
+_UNIT = rf"\s?({'|'.join(sorted(UNITS, key=len, reverse=True))})(?![\w/]|\s?[:=])"
+VALUE = rf"(?:np\.\w{{1,12}}\(|tensor\(|\{{['\"][\w-]{{1,30}}['\"]:\s|[\[\"'])?\s*({NUM})(?:{_UNIT})?(?!\w|\.\d|-\d)"
 """A number with an optional wrapper (`np.float64(`, quotes, `[`) and unit; `nanms` and `1.2.3` are no values."""
+
+_BEHIND = bounded(rf"\s?{_UNIT}", re.IGNORECASE)
+_SCALES = sorted({1.0, *(unit.scale for unit in UNITS.values())})
 
 Span = tuple[int, int]
 
@@ -84,6 +88,19 @@ def number(text: str, unit: str | None = None) -> float:
     """The float of a matched value in its canonical unit."""
     value = float(text.replace(",", ""))
     return value * UNITS[unit.lower()].scale if unit else value
+
+
+def scale_of(raw: float, value: float, behind: str) -> float | None:
+    """What a number as it is written was multiplied by to be a value; None where that is not told.
+
+    Of 0, `nan` and `inf`, which are the same in every unit, it is told by the text behind them alone: 0 of a unit is
+    not believed, for other numbers in its place may be written wider, and farther from their unit.
+    """
+    if raw == 0 or not isfinite(raw):
+        unit = _BEHIND.match(behind)
+        return 1.0 if unit is None else None if raw == 0 else UNITS[unit[1].lower()].scale
+    scale = min(_SCALES, key=lambda s: abs(s * raw - value))
+    return scale if scale * raw == value else None
 
 
 def counted(text: str) -> int:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...reading import Chunk, iter_chunks, pieces, split_prefix, unwrapped
+from ...reading import ESCAPES, Chunk, iter_chunks, pieces, split_prefix, unwrapped
 from ...series import Series
 from .blocks import Blocks, Found
 from .format import Format, Record
@@ -81,7 +81,7 @@ def read_chunks(chunks: Iterable[Chunk], store: Store) -> Shapes:
     return reader.shapes
 
 
-_Made = tuple[Chunk, Seen | None, list[Rows], Bars | None]
+_Made = tuple[Chunk, Seen, list[Rows], Bars]
 """A chunk, what it holds, and which of its lines are read together."""
 
 
@@ -134,8 +134,8 @@ class _Reader:
 
     def read(self, chunks: Iterable[Chunk], beside: Watcher | None = None) -> None:
         for chunk, seen, rows, bars in _ahead(self.made(chunks)):
-            if seen and rows and bars:
-                self.mixed(seen, rows, bars, chunk.first_line)
+            if rows:
+                self.mixed(seen, rows, bars)
             else:
                 self.apart(chunk)
             if beside:
@@ -147,12 +147,13 @@ class _Reader:
         """Put the lines of chunks into shapes."""
         for chunk in chunks:
             seen = self.shapes.look(plain(chunk))
-            rows = self.together.rows(seen, chunk.first_line) if seen else []
-            yield chunk, seen, rows, self.together.bars(seen, chunk.first_line) if seen and rows else None
+            rows = self.together.rows(seen)
+            yield chunk, seen, rows, self.together.bars(seen, rows)
 
     def apart(self, chunk: Chunk) -> None:
         """Read a chunk line by line."""
         (data, number), at = chunk, 0
+        data = ESCAPES.sub(b"", data) if b"\x1b" in data else data
         for start in candidates(data):
             while (self.open or self.blocks.open) and at < start:
                 at, number = self.line(data, at, number)
@@ -162,26 +163,26 @@ class _Reader:
         while (self.open or self.blocks.open) and at < len(data):
             at, number = self.line(data, at, number)
 
-    def mixed(self, seen: Seen, rows: Sequence[Rows], bars: Bars, number: int) -> None:
+    def mixed(self, seen: Seen, rows: Sequence[Rows], bars: Bars) -> None:
         """Read a chunk of which some lines are read together: each stretch of them between two others."""
-        alone = np.ones(seen.count, bool)
+        alone = np.ones(len(seen.numbers), bool)
         for one in rows:
             alone[one.at] = False
         alone[bars.at] = False
         others = np.flatnonzero(alone)
         text, ends = seen.lines.joined(others)
-        at = self.alone(seen, 0, number)
+        at = self.alone(seen, 0)
         for i in others[np.searchsorted(ends, candidates(text), side="right")].tolist() if len(others) else ():
             if i >= at:
                 self.stretch(rows, bars, at, i)
-                self.piece(number + i, *pieces(seen.lines[i]))
-                at = self.alone(seen, i + 1, number)
-        self.stretch(rows, bars, at, seen.count)
+                self.piece(int(seen.numbers[i]), *pieces(seen.lines[i]))
+                at = self.alone(seen, i + 1)
+        self.stretch(rows, bars, at, len(seen.numbers))
 
-    def alone(self, seen: Seen, at: int, number: int) -> int:
+    def alone(self, seen: Seen, at: int) -> int:
         """Read line by line what goes on below a record that is open; where it ends."""
-        while (self.open or self.blocks.open) and at < seen.count:
-            self.piece(number + at, *pieces(seen.lines[at]))
+        while (self.open or self.blocks.open) and at < len(seen.numbers):
+            self.piece(int(seen.numbers[at]), *pieces(seen.lines[at]))
             at += 1
         return at
 

@@ -146,10 +146,11 @@ class Store:
             columns: the values of each key.
         """
         first = steps[0] if stream.last_step is None else stream.last_step - stream.offset
-        fallen = steps < np.concatenate(([first], steps[:-1]))
-        said = epochs[~np.isnan(epochs)]
-        again = len(said) > 1 and len(steps) > 1 and bool(((np.diff(steps) == 0) & (np.diff(epochs) >= 1)).any())
-        if again or (fallen.any() and (stream.offset or len(said))):
+        before = np.concatenate(([first], steps[:-1]))
+        epoch = np.nan if stream.last_epoch is None else stream.last_epoch
+        fallen, said = steps < before, epochs[~np.isnan(epochs)]
+        again = (steps == before) & (np.diff(epochs, prepend=epoch) >= 1)
+        if again.any() or (fallen.any() and (stream.offset or len(said))):
             self._one_by_one(stream, steps, lines, epochs, columns)
             return
         stream.falls += lines[fallen].tolist()[: FALLS - len(stream.falls)]
@@ -204,7 +205,8 @@ class Store:
         again = before[1:] < 0
         falls = np.zeros(len(again), bool)
         for key, values in columns:
-            again &= (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+            stuck = (values[1:] == 0) & key.endswith("loss")  # as `_again`; `nan` is never equal
+            again &= (values[1:] == values[:-1]) & ~stuck
             falls |= np.diff(values) < -1e-9 if key == "epoch" else False
         stream.trained |= trained
         plain = trained and not (again | falls).any() and not any(key == "train_runtime" for key, _ in columns)

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...patterns import bounded
-from ...reading import Chunk
+from ...reading import ESCAPES, Chunk
 from .cells import MANY, Block, Cells, Pile, cells_of
 from .layouts import Layouts, Lines
 
@@ -52,10 +52,12 @@ STARTS = bounded(
 )
 """What a line says with which a program starts (blanks are gone; the bytes are two Chinese words for it)."""
 
+_SPELLED = re.compile(rb"(?<![\w.])(?:nan|inf(?:inity)?)(?!\w)", re.IGNORECASE)
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,200}")
-_BAR = bounded(rb"%\|[^|\n]{0,400}\|")
-_ANSI = bounded(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+BAR = bounded(rb"%\|[^|\n]{0,400}\|")
+_EMPTY = re.compile(rb"\r++(?=\n)|(?<![^\r\n])\r+")
+"""Returns that end no text: before a line end, and behind it or another."""
 _NOISE = (
     r"(?:\d{4}[-/]\d\d[-/]\d\d(?:[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?"  # a date
     r"|(?<![\d-])(?:0\d|1[0-2])-[0-3]\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"  # without its year
@@ -68,7 +70,9 @@ _NOISE = (
 """Numbers that are no measure."""
 _NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d{1,25})?|\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][-+]?\d{1,4})?"
-    r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))|(?<=[:=])\s?[-+]?(?:nan|inf(?:inity)?)(?!\w)"
+    r"|[-+]?(?:nan|inf(?:inity)?)(?=\s?(?:$|[,;|)\]}%▏▎│┃·•，；、）】]))|(?<=\s\s)[-+]?(?:nan|inf)(?=\s)"
+    r"|(?<=[\w|]\s)[-+]?(?:nan|inf)(?=\s(?:\|\s|\w{1,24}\s?[:=]?\s?(?:[-+]?\d|nan\b|inf\b)))"
+    r"|(?:(?<=[:=：])|(?<=[:=：]\s))[-+]?(?:nan|inf(?:inity)?)(?!\w)"
 )
 _GLUED = "|".join(f"(?<=(?<![\\w.@-]){word})" for word in ("epoch", "step", "iter", "ep", "it", "e", "b", "u"))
 """Short words to which people glue a count: `ep1 b0007 u8`."""
@@ -91,9 +95,11 @@ class Shape:
     spans: list[tuple[int, int]]
     """Where the numbers stand in `text`, dates, clocks and addresses left out."""
     cells: list[int]
-    """Which cell of a line each number is; empty where a number is no cell (`nan`)."""
+    """Which cell of a line each number is; empty where a number is no cell (`1,024`)."""
     width: int
     """Cells of a line."""
+    words: tuple[bytes, ...] = ()
+    """How the numbers without digits in `text` are spelled (`nan`, `Infinity`), the longest first."""
     numbers: array = field(default_factory=lambda: array("q"))
     """Line numbers."""
     columns: list[array] = field(default_factory=list)
@@ -137,8 +143,9 @@ class Shape:
             raise ValueError("a number that is no cell")
         alike = [part for part in parts if len(part) >= MANY]
         rest = [part for part in parts if len(part) < MANY]
-        cells: list[Cells] = [Block(lines.block(part), self.width, self.cells) for part in alike]
-        cells += [Pile(lines.of(np.concatenate(rest)), self.width, self.cells)] if rest else []
+        how = self.width, self.cells, self.words
+        cells: list[Cells] = [Block(lines.block(part), *how) for part in alike]
+        cells += [Pile(lines.of(np.concatenate(rest)), *how)] if rest else []
         columns = [np.concatenate(columns) for columns in zip(*(c.columns for c in cells), strict=True)]
         order = np.argsort(np.concatenate(alike + rest), kind="stable")
         return tuple(cells), [column[order] for column in columns]
@@ -169,8 +176,8 @@ class Seen:
     """What one chunk holds."""
 
     lines: Lines
-    count: int
-    """How many."""
+    numbers: np.ndarray
+    """Of each line."""
     groups: dict[bytes, Group]
 
 
@@ -231,15 +238,16 @@ class Opening:
 
 @dataclass(frozen=True)
 class Plain:
-    """The lines of a chunk without bars and escape sequences, redrawn ones apart."""
+    """The lines of a chunk without escape sequences, redrawn ones apart."""
 
     lines: Lines
+    """With bars of no length, so that those of one program are alike."""
     layouts: Layouts
     """By shape."""
     numbers: np.ndarray
-    """Of each line."""
-    whole: Lines | None
-    """The lines as they are, where they are as many, and without escape sequences."""
+    """Of each line; the pieces of a redrawn one have the same."""
+    whole: Lines
+    """The same with their bars."""
 
 
 class Shapes:
@@ -253,10 +261,10 @@ class Shapes:
         self.size = 0
         self.opening = Opening()
 
-    def look(self, chunk: Plain) -> Seen | None:
-        """Read the next chunk; None where its lines are not those of the file: redrawn, or with escape sequences."""
+    def look(self, chunk: Plain) -> Seen:
+        """Read the next chunk."""
         here = chunk.numbers
-        seen = Seen(chunk.whole, len(here), {}) if chunk.whole else None
+        seen = Seen(chunk.whole, here, {})
         self.opening.begin(chunk.lines)
         known, opening = self.known, self.opening.places
         for key, layout in chunk.layouts.by.items():
@@ -266,7 +274,7 @@ class Shapes:
                 continue
             if key in known or len(known) < SHAPES:
                 group = self._group(key, layout, chunk)
-                if group and seen and len(group.at) >= TOGETHER:
+                if group and len(group.at) >= TOGETHER:
                     seen.groups[key] = group
         if self.size > CELLS:
             self._thin()
@@ -322,20 +330,23 @@ def _ended(data: bytes) -> bytes:
 
 def plain(chunk: Chunk) -> Plain:
     """A chunk made ready to be looked at; what of that takes long is done here."""
-    data, first = _ended(chunk.data), chunk.first_line
+    data, numbers = _ended(chunk.data), None
     if b"\x1b" in data:
-        data = _ANSI.sub(b"", data)
-    bars = b"%" in data and b"%|" in data  # the second search alone takes far longer
-    if bars:
-        data = _BAR.sub(b"%||", data)
+        data = ESCAPES.sub(b"", data)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    redrawn = b"\r" in data
-    counts = [line.count(b"\r") + 1 for line in data[:-1].split(b"\n")] if redrawn else []
-    lines = Lines(data.replace(b"\r", b"\n"))
-    numbers = np.arange(first, first + len(counts or lines))
-    whole = None if redrawn or b"\x1b" in chunk.data else Lines(_ended(chunk.data)) if bars else lines
-    return Plain(lines, lines.without(NUMBERS), np.repeat(numbers, counts) if redrawn else numbers, whole)
+    if b"\r" in data:
+        data = _EMPTY.sub(b"", data)
+        text = np.frombuffer(data, np.uint8)
+        over = text[(text == 10) | (text == 13)] == 10
+        numbers = chunk.first_line + np.cumsum(over) - over
+        data = data.replace(b"\r", b"\n")
+    whole = lines = Lines(data)
+    if b"%" in data and b"%|" in data:  # the second search alone takes far longer
+        lines = Lines(BAR.sub(b"%||", data))
+    if numbers is None:
+        numbers = np.arange(chunk.first_line, chunk.first_line + len(lines))
+    return Plain(lines, lines.without(NUMBERS), numbers, whole)
 
 
 def _head_above(lines: Sequence[bytes]) -> str:
@@ -353,8 +364,9 @@ def _shape(line: bytes, above: str) -> Shape | None:
     spans = [m.span() for m in TOKEN.finditer(text) if not NOISE.match(m[0])] if len(line) <= LONGEST else []
     if not 0 < len(spans) <= WIDEST:
         return None
-    cells = {m.span(): i for i, m in enumerate(cells_of(line))}
+    words = tuple(sorted({*_SPELLED.findall(line)}, key=lambda word: (-len(word), word)))
+    cells = {m.span(): i for i, m in enumerate(cells_of(line, words))}
     places = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in spans]
     whole = all(place in cells for place in places)
     columns = [array("d") for _ in spans]
-    return Shape(text, above, spans, [cells[p] for p in places] if whole else [], len(cells), columns=columns)
+    return Shape(text, above, spans, [cells[p] for p in places] if whole else [], len(cells), words, columns=columns)

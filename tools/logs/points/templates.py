@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .format import Record
-from .grammar import number
+from .grammar import number, scale_of
 from .parse import parse
 
 KEPT = 4
 """Shapes remembered at a time, the latest first: a run prints few kinds of lines."""
-_NUMBER = r"[-+]?(?:\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|NaN|inf)"
+_NUMBER = r"[-+]?(?:\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?)(?![\w.]))"
 _DIGITS = r"[-+]?(?:\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
 _TOKEN = re.compile(rf"(?<![\w.]){_DIGITS}")
-_UNIT_LIKE = re.compile(r"\s?[A-Za-z%]")
-"""What may be a unit after a zero, which does not show its scale."""
 LEARN_LIMIT = 64
 """Most shapes learnt in one file: text that never repeats must not cost a compilation a line."""
 
@@ -84,10 +82,10 @@ def _template(text: str, record: Record) -> _Template | None:
     parts.append(_literal(text[end:]))
     scales = []
     for (_, value), (start, stop) in zip(record.values, spans[1:], strict=True):
-        raw = number(text[start:stop])
-        scales.append(value / raw if raw and value == value and abs(value) != float("inf") else 1.0)
-        if raw != raw or (raw == 0 and _UNIT_LIKE.match(text, stop)):
+        scale = scale_of(number(text[start:stop]), value, text[stop:])
+        if scale is None:
             return None
+        scales.append(scale)
     template = _Template(re.compile("".join(parts)), record, tuple(scales))
     return template if template.read(text) else None
 
