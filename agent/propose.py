@@ -26,7 +26,7 @@ from .acceptance.demands import demands
 from .change.reverts import AGAIN, to_take_back
 from .change.target import number, target
 from .diagnose import Diagnosis, leading
-from .ranking import SERIOUS, SHOWN, Hypothesis, alike
+from .ranking import SHOWN, Hypothesis, alike
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
@@ -276,8 +276,8 @@ def _limit(hypothesis: Hypothesis, fix: Fix) -> Finding | None:
     for finding in hypothesis.for_:
         rule = finding.data.get("fix")
         about = finding.data.get("variable")
-        other = about in OTHER_UNITS.get(fix.variable, ()) and finding.severity in SHOWN
-        absurd = other or (finding.severity in SERIOUS and about == fix.variable)
+        other = about in OTHER_UNITS.get(fix.variable, ())
+        absurd = finding.severity in SHOWN and (about == fix.variable or other)
         if absurd and rule and number(rule["new"]) is not None:
             return finding
     return None

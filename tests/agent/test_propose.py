@@ -1,6 +1,7 @@
 import pytest
 
 from triage.agent.propose import Nothing, Proposal, propose, target
+from triage.agent.session import ask
 from triage.knowledge.entry import Fix
 
 
@@ -155,3 +156,9 @@ def test_what_only_a_log_prints_is_named_and_not_patched(tmp_path):
     (tmp_path / "train.log").write_text("Namespace(lr=0.5, max_steps=100, seed=1)\nstep 1 loss 9\nstep 2 loss 99\n")
     made = proposal(tmp_path, "", "loss-nan-high-lr", "grad-norm-climb-before-nan")
     assert (made.variable, made.old, made.new, made.file, made.patch) == ("learning_rate", "0.5", "0.25", None, "")
+
+
+def test_a_sound_value_that_a_finding_names_is_better_than_a_part_of_the_value(tmp_path):
+    (tmp_path / "train.yaml").write_text("learning_rate: 1.0e-4\nwarmup_steps: 1800\nmax_steps: 3000\n")
+    proposal = ask("is the schedule right?", [tmp_path]).proposal
+    assert (proposal.variable, proposal.old, proposal.new) == ("warmup_steps", "1800", "150")
