@@ -21,7 +21,7 @@ from .parts import TOLD, parts
 from .phases import FRAME, frames, in_a_start, phases
 from .signature import CHECK
 from .software import GENERIC
-from .uncaught import restarts, stop
+from .uncaught import handled, restarts, stop
 
 PROGRESS_STEPS = 3
 """Different steps logged after a hit, within the attempt, that show that the run survived it. Own judgement."""
@@ -196,7 +196,8 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
 def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]:
     """One event for each code, in the order of lines; a generic exception that a better row names is dropped."""
     known = [h for row, hits in rows.items() if TABLE[row] is not GENERIC for h in _kept(hits)]
-    named, words = {h.line for h in known}, {_NUMBERS.sub("", h.text) for h in known}
+    words = {_NUMBERS.sub("", h.text) for h in known}
+    named = {n for h in known for n in (h.line, *handled(h))}
     again = restarts(h for hits in rows.values() for h in _kept(hits))
     life = replace(life, starts=tuple(sorted({*life.starts, *again}))) if again else life
     events: dict[str, _Event] = {}
@@ -208,8 +209,7 @@ def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]
             old = events.get(event.code)
             if old is None or event.order < old.order:
                 events[event.code] = event
-    ended = _each_time([*events.values()])
-    return _without_warnings(sorted(ended, key=lambda e: e.hit.line))
+    return _without_warnings(sorted(_each_time([*events.values()]), key=lambda e: e.hit.line))
 
 
 def _each_time(events: list[_Event]) -> list[_Event]:

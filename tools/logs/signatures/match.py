@@ -16,10 +16,13 @@ from ...findings import Code
 from ...patterns import bounded, words_of
 from ...reading import Chunk, split_prefix, unwrapped
 from ...registry import table
-from . import gpu, misfits, programs, ranks, refused, software
+from . import checks, engines, gpu, joining, loading, misfits, programs, ranks, refused, software
 from .signature import CHECK, Signature
 
-TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS)
+TABLE: tuple[Signature, ...] = (
+    *gpu.ROWS, *ranks.ROWS, *joining.ROWS, *engines.ROWS, *checks.ROWS, *loading.ROWS,
+    *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS,
+)  # fmt: skip
 table("error signatures", ((f"{row.code} {row.pattern}", row) for row in TABLE))
 
 CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}

@@ -31,14 +31,24 @@ class Part:
     zh: str
     of: tuple[str, ...] = (UNNAMED,)
     """The codes of errors that this part is told of."""
+    never: re.Pattern[str] = re.compile(r"(?!)")
+    """Frames that only look like it."""
+
+    def tells(self, frame: str) -> bool:
+        """Whether a frame is one of this part."""
+        return self.inside.search(frame) is not None and self.never.search(frame) is None
 
 
 PARTS = (
     Part(
         "exception-in-scheduler",
-        bounded(r"lr_schedul\w{0,20}\.py|/schedul\w{0,20}\.py|in (?:_?get_(?:closed_form_)?lr|lr_lambda)$"),
+        bounded(
+            r"lr_schedul\w{0,20}\.py|param_schedul\w{0,20}\.py|/schedul\w{0,20}\.py"
+            r"|in (?:_?get_(?:closed_form_)?lr|lr_lambda|get_\w{0,20}schedule(?:r|_with_warmup)?)$"
+        ),
         "the learning-rate schedule stopped it: a value of it is of the wrong kind or out of its range",
         "是学习率调度出的错：它的某个取值类型不对或越界",
+        never=bounded(r"/(?:vllm|sglang|srt|lmdeploy|text_generation_server|ray|apscheduler|diffusers)/"),
     ),
     Part(
         "exception-in-checkpoint-save",
@@ -73,6 +83,10 @@ PARTS = (
         "reading or preparing a record of the data stopped it",
         "是读取或处理一条数据时出的错",
         (UNNAMED, "data-schema-mismatch", "data-parse-error"),
+        bounded(
+            r"/torch/nn/|/lib/python[\d.]{1,6}/(?:os|collections/\w{1,20}|weakref|enum|shelve)\.py\""
+            r"|/(?:omegaconf|model_loader|transformers/models|einops|jax|flax)/|/pytest|/_pytest/|unittest/"
+        ),
     ),
     Part(
         "exception-in-metrics",
@@ -151,7 +165,7 @@ def parts(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
     among = [p for p in PARTS if of.code in p.of]
     hit = next((h for h in hits if of.evidence and h.line == of.evidence[0].line), None)
     for line, text in reversed(frames(hit) if hit else ()):
-        part = next((p for p in among if p.inside.search(text.rstrip())), None)
+        part = next((p for p in among if p.tells(text.rstrip())), None)
         if part is not None and hit is not None:
             yield at_frame(part.code, part.en, part.zh, (file, line, text), hit, of)
             return

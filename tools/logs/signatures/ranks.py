@@ -22,7 +22,7 @@ ROWS = (
     ),
     Signature(
         "nccl-timeout", S0,
-        r"Watchdog caught collective operation timeout|Timeout at NCCL work|NCCL (operation|collective).{0,40}timed? ?out|[Nn][Cc][Cc][Ll] timeout|Timed out waiting \d+ms for (recv|send) operation|Heartbeat monitor timed out|wait timeout after \d+ms|Socket [Tt]imeout|NCCL operations have failed or timed out|watchdog got stuck for \d+ seconds|monitoredBarrier, but received errors while waiting|Notify register times out|^EI000[26]:",
+        r"Watchdog caught collective operation timeout|Timeout at NCCL work|NCCL (operation|collective).{0,40}timed? ?out|[Nn][Cc][Cc][Ll] timeout|Timed out waiting \d+ms for (recv|send) operation|Heartbeat monitor timed out|wait timeout after \d+ms|Socket [Tt]imeout|NCCL operations have failed or timed out|watchdog got stuck for \d+ seconds|monitoredBarrier, but received errors while waiting|^EI0002:",
         "a rank waited for the others until the time limit", "某个 rank 等待其他 rank 直至超时",
         (
             "[rank1]:[E1003 18:37:01 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6463, OpType=ALLREDUCE)",
