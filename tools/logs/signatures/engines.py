@@ -85,7 +85,7 @@ ROWS = (
     ),
     Signature(
         "context-length-exceeded", S2,
-        r"is longer than the model's (maximum )?context|too long to fit into the model|exceeds the maximum allowed (length|input length|context)|[Rr]equested token count exceeds|`?inputs`? tokens \+ `?max_new_tokens`? must be <=|max_(completion_)?tokens must be at least 1, got -\d|[Ii]nput length of input_ids is \d+, but `?max_length`? is set to|[Pp]rompt is too long|exceed(s|ed)? (the )?(context|max_seq_len|max_total_token_num|max_req_input_len)\b.{0,60}\d",
+        r"is longer than the model's (maximum )?context|too long to fit into the model|exceeds the maximum allowed (length|input length|context)|[Rr]equested token count exceeds|`?inputs`? tokens \+ `?max_new_tokens`? must be <=|`max_new_tokens` must be <= \d|max_(completion_)?tokens must be at least 1, got -\d|[Ii]nput length of input_ids is \d+, but `?max_length`? is set to|[Pp]rompt is too long|exceed(s|ed)? (the )?(context|max_seq_len|max_total_token_num|max_req_input_len)\b.{0,60}\d",
         "a request or a sample is longer than the window", "请求或样本超过窗口长度",
         ("ValueError: The input (9220 tokens) is longer than the model's context length (8192 tokens).", "ValueError: The decoder prompt (length 9001) is too long to fit into the model (context length 8192).",
          "ValueError: max_tokens must be at least 1, got -312.", "ValueError: Input length (5001 tokens) exceeds the maximum allowed length (4096 tokens)."),

@@ -12,7 +12,7 @@ from .signature import S0, S1, Signature
 LINKED = r"lib(cuda|cudart|cudnn|cublas|cublasLt|cusparse|cusparseLt|curand|cufft|cusolver|cupti|nvrtc|nvJitLink|nvToolsExt|nccl)\w{0,20}\.so"
 """Libraries that come with CUDA or a wheel of it."""
 COMPILER = r"(gcc|g\+\+|cc|c\+\+|clang|clang\+\+|nvcc|hipcc|ninja)(-\d{1,2})?"
-BUILT = rf"cannot find -l(cuda|cudart|nvrtc|torch|c10|python|stdc\+\+|aio|cublas|curand)|[Ff]atal error: '?[\w./]{{1,80}}\.(h|hpp|cuh)'?(: | file )[Nn]o(t found| such file)|Failed to find C compiler|MissingCUDAException|CUDA_HOME does not exist|nvcc fatal|Command '\[?'?\S{{0,80}}\b{COMPILER}'.{{0,2000}}(returned non-zero|exit status)|error: command '\S{{0,80}}\b{COMPILER}' failed|collect2: error: ld returned"
+BUILT = rf"cannot find -l(cuda|cudart|nvrtc|torch|c10|python|stdc\+\+|aio|cublas|curand)|[Ff]atal error: '?[\w./]{{1,80}}\.(h|hpp|cuh)'?(: | file )[Nn]o(t found| such file)|Failed to find C compiler|MissingCUDAException|CUDA_HOME does not exist|nvcc fatal|Command '\[?'?\S{{0,80}}\b{COMPILER}'.{{0,500}}(returned non-zero|exit status)|error: command '\S{{0,80}}\b{COMPILER}' failed|collect2: error: ld returned"
 """What a compiler or linker says, and who started it: the error names a file, but it is the build that failed."""
 
 ROWS = (

@@ -55,7 +55,7 @@ QUOTED = bounded(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[
 """A record of data (a model's answer, a prompt) that quotes an error."""
 TALK = bounded(
     r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b"
-    r"|\bfor example\b|\be\.g\.|(?-i:^\s*\[Error\])"
+    r"|\bfor example\b|\be\.g\.|(?-i:^\s*\[Error\](?!\[))"
     r"|\bnon-default args:|\bNamespace\(|\b\w{0,30}(?:Arguments|Args)\(|\bargs?(?:uments)? ?[:=] ?\{"
     r"|^\s*(?:user|human|assistant|prompt|question|answer) ?[:>]|chat[_-]template['\"]? ?[:=] ?['\"{]|\{%"
     r"|\bengine\b.{0,40} with config:"

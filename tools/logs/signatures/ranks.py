@@ -156,7 +156,7 @@ ROWS = (
     ),
     Signature(
         "process-killed", S1,
-        r"SignalException: Process \d+ got signal: 1?[15]|Received signal (15|SIGTERM)|[Rr]eceived SIGTERM|Received (Signals\.SIG(TERM|INT|HUP)|\d{1,2}) death signal|got signal: 15|died with <Signals\.SIG(TERM|ABRT)|exitcode\s*: ?-(6|15)\b|return code = -(6|15)\b|Signal (6|15) \(SIG",
+        r"SignalException: Process \d+ got signal: 1?[15]|Received signal (15|SIGTERM)|[Rr]eceived SIGTERM|Received (Signals\.SIG(TERM|INT|HUP)|\d{1,2}) death signal|got signal: 15|died with <Signals\.SIG(TERM|ABRT)|exitcode\s*: ?-(6|15)\b|return (code = )?-(6|15)\b|Signal (6|15) \(SIG",
         "the process was ended by a signal", "进程被信号终止",
         ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 123 got signal: 15",
          "Received signal SIGTERM, saving a checkpoint", "  exitcode  : -6 (pid: 14750)"),
@@ -180,7 +180,7 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return code = -(4|8|11)\b|Signal (4|8|11) \(SIG|: line \d+:\s+\d+ Segmentation fault|^Segmentation fault|Fatal Python error: Segmentation fault|Segfault encountered|Caught signal 11 \(Segmentation fault",
+        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return (code = )?-(4|8|11)\b|Signal (4|8|11) \(SIG|: line \d+:\s+\d+ Segmentation fault|^Segmentation fault|Fatal Python error: Segmentation fault|Segfault encountered|Caught signal 11 \(Segmentation fault",
         "the process crashed in native code (segmentation fault, illegal instruction)", "进程在本机代码中崩溃（段错误、非法指令）",
         ("  traceback : Signal 11 (SIGSEGV) received by PID 1601371",
          "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 0 (pid: 1) of binary: python",
