@@ -88,4 +88,30 @@ ROWS = (
          "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 290 params, while rank 0 has inconsistent 291 params."),
         ("all_gather took 3 ms", "shapes match across processes"),
     ),
+    Signature(
+        "global-batch-not-divisible", S0,
+        r"[a-z_.]{0,40}batch_size \(?\d+\)? (must|should) be (>=|at least|(greater|larger) than( or equal to)?) ([a-z_]{1,20}\.){0,4}[a-z_]{0,20}(mini|micro)_?batch_size|(mini|micro)_batch_size(_per_gpu)? 0 should be larger than 0",
+        "the batch is smaller than the parts that it is split into", "批大小小于要切分成的小批",
+        ("ValueError: train_batch_size (16) must be >= actor.ppo_mini_batch_size (128)", "AssertionError: ppo_mini_batch_size 0 should be larger than 0 after normalization"),
+        ("ppo_mini_batch_size: 64",),
+    ),
+    Signature(
+        "sizes-not-divisible", S0,
+        r"num_query_groups \(?\d*\)? ?(must|should) be (a multiple of|divisible by)|[Dd]ata parallel size .{0,20}must be divisible by (the )?number of nodes|world_size is not divisible by",
+        "a size of the model or of the job is no multiple of the parallel size that splits it", "模型或作业的某个尺寸不是切分它的并行数的整数倍",
+        ("AssertionError: num_query_groups (2) must be a multiple of tensor_model_parallel_size (4)", "AssertionError: data parallel size must be divisible by number of nodes"),
+        ("num_query_groups: 8",),
+    ),
+    Signature(
+        "collective-mismatch", S0, r"Expected to mark a variable ready only once",
+        "ranks did not run the same collective", "各 rank 没有执行相同的集合通信",
+        ("RuntimeError: Expected to mark a variable ready only once. This error is caused by one of the following reasons",),
+        ("all variables are marked ready",),
+    ),
+    Signature(
+        "file-missing", S0, r"BuilderConfig '.{1,80}' not found|Config name is missing\. Please pick one|Unknown split \"\w{1,40}\"\. Should be one of",
+        "a part of a data set that is asked for is not there", "数据集里没有所要求的子集或划分",
+        ("ValueError: Unknown split \"validation\". Should be one of ['train'].", "ValueError: BuilderConfig 'zh' not found. Available: ['default']"),
+        ("Generating train split: 100 examples",),
+    ),
 )  # fmt: skip

@@ -108,4 +108,23 @@ ROWS = (
         ("Using supplied chat template: None", "No chat template is defined for this tokenizer - using the default template for the LlamaTokenizerFast class."),
         must_not=r"using (the|a) default",
     ),
+    Signature(
+        "engine-init-failure", S0,
+        r"Ray does not allocate any GPUs on the driver|Current node has no GPU available|LoRA rank \(?\d+\)? is greater than max_lora_rank|[Uu]nsupported architectures?: |(ForCausalLM|ForConditionalGeneration|[Mm]odel \S{1,60}) (does not support LoRA|is not implemented in TGI)|VLLM_USE_V1=1 is not supported|is only supported for multimodal models|think_end_token .{1,40} must encode to exactly one token",
+        "the inference engine refuses the model or a setting at its start", "推理引擎启动时拒绝该模型或某个设置",
+        ("ValueError: LoRA rank 64 is greater than max_lora_rank 16.", "ValueError: Current node has no GPU available. current_node_resource={'CPU': 8.0}.", "RuntimeError: Unsupported architectures: FooForCausalLM. Supported list: x"),
+        ("max_lora_rank=16", "supported architectures: LlamaForCausalLM"),
+    ),
+    Signature(
+        "context-length-exceeded", S0, r"context_length \(\d+\) is greater than the derived context_length",
+        "the window that is asked for is longer than the model's positions", "要求的窗口超过模型的位置数",
+        ("ValueError: User-specified context_length (131072) is greater than the derived context_length (32768).",),
+        ("context_length=32768",),
+    ),
+    Signature(
+        "kv-cache-oom", S0, r"(Prefill|Decode) out of memory\. Try|[Nn]o enough memory for (the )?(kv )?cache|exceeds KV cache capacity|[Nn]ot enough (GPU )?memory (left )?for (the )?(KV|kv) cache",
+        "no GPU memory is left for the KV cache", "没有显存留给 KV cache",
+        ("RuntimeError: Decode out of memory. Try to lower your batch size.", "RuntimeError: Loading the model took all memory. No enough memory for cache"),
+        ("Decode out of memory happened. #retracted_reqs: 1", "KV cache memory: 12 GiB", "Sequence group 3 is preempted because there is not enough KV cache space"),
+    ),
 )  # fmt: skip

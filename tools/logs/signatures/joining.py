@@ -95,4 +95,25 @@ ROWS = (
         ("Warning  DeadlineExceeded  job/train  Job was active longer than specified deadline", "=>> PBS: job killed: walltime 86420 exceeded limit 86400", "TERM_RUNLIMIT: job killed after reaching LSF run time limit."),
         ("walltime=24:00:00",),
     ),
+    Signature(
+        "exception-in-rendezvous", S0, r"environment variable (RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|LOCAL_RANK) expected, but not set",
+        "a process was not told its place among the others", "进程没有得到自己在分布式作业中的编号或主节点地址",
+        ("ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable WORLD_SIZE expected, but not set",),
+        ("environment variable RANK=0",),
+    ),
+    Signature(
+        "device-ordinal-invalid", S0, r"ProcessGroup\w{2,6} is only supported with GPUs, no GPUs found|No slots? ('?\d+'? )?specified on host",
+        "a device is asked for that the process does not see: more are asked for than there are", "要用的设备不可见：请求的设备数多于可见的设备数",
+        ("ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!", "ValueError: No slot '4' specified on host 'localhost'"),
+        ("slots=4 on host localhost",),
+    ),
+    Signature(
+        "job-not-started", S0,
+        r"nodes are available: .{0,160}(untolerated taint|didn't match .{0,40}(affinity|selector))|exceeded quota: |Unable to allocate resources: |Batch job submission failed: |MountVolume\.\w{1,20} failed for volume",
+        "the cluster did not start the job: no right, no quota, no free place or no volume for it", "集群没有启动作业：没有权限、配额、空闲资源或卷",
+        ("0/8 nodes are available: 8 node(s) had untolerated taint {team: a}.", "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+         "Warning  FailedMount  MountVolume.SetUp failed for volume \"corpus\"", "Error creating: pods \"w-0\" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=8"),
+        ("8/8 nodes are available", "quota: 64 GPUs"),
+        undone=r"Successfully assigned|Started container|allocated resources|Granted job allocation",
+    ),
 )  # fmt: skip

@@ -60,4 +60,31 @@ ROWS = (
         ("Using the latest cached version of the dataset since team/set couldn't be found on the Hugging Face Hub (offline mode is enabled).", "Fetching 12 files from huggingface.co"),
         must_not=r"(?i)retry(ing)? (in|\d)|will retry|trying to resume|latest cached|cached version",
     ),
+    Signature(
+        "checkpoint-load-error", S0,
+        r"Trying to set a tensor of shape .{1,80}which has shape|Unable to load weights from (pytorch|safetensors|\w{1,20}) checkpoint|does not appear to have files named|RuntimeError: weight \S{1,120} does not exist|state dictionary of the model you are trying to load is corrupted|[Cc]ould not find the metadata file|Cannot find any model weights with",
+        "the checkpoint is missing, damaged or of another shape", "检查点缺失、损坏或形状不符",
+        ("ValueError: Trying to set a tensor of shape torch.Size([8, 4]) in \"weight\" (which has shape torch.Size([8, 2])), this looks incorrect.", "RuntimeError: Cannot find any model weights with `./out`",
+         "OSError: ./out does not appear to have files named ('pytorch_model-00002-of-00002.bin')"),
+        ("WARNING: could not find the metadata file out/latest_checkpointed_iteration.txt\n".strip() + " will not load any checkpoints and will start from random",),
+        must_not=r"will start from random|WARNING",
+    ),
+    Signature(
+        "version-mismatch", S1, r"Feature type '\w{1,40}' not found\. Available feature types|Loading a streaming dataset cached in a LocalFileSystem",
+        "installed versions do not fit each other or the files", "已安装版本彼此或与文件不匹配",
+        ("ValueError: Feature type 'List' not found. Available feature types: ['Value', 'ClassLabel']",),
+        ("feature types: Value, ClassLabel",),
+    ),
+    Signature(
+        "cuda-version-mismatch", S0, r"could not select device driver .{0,20}with capabilities: \[\[gpu",
+        "the build or the driver gives no usable GPU", "构建或驱动没有可用的 GPU",
+        ("docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].",),
+        ("capabilities: [[gpu]]",),
+    ),
+    Signature(
+        "command-missing", S1, r"launcher '\w{1,20}' not installed",
+        "the program that was to run is not installed, or its environment is not active", "要运行的程序没有安装，或没有激活所在环境",
+        ("RuntimeError: launcher 'pdsh' not installed.",),
+        ("launcher 'pdsh' is used",),
+    ),
 )  # fmt: skip

@@ -185,7 +185,7 @@ ROWS = (
         ("ValueError: The global train batch size (8 x 1) must be evenly divisible by the number of generations per prompt (16).",
          "AssertionError: real_train_batch_size (12) must be divisible by minimal possible batch size (8)"),
         ("vocab size padded to be divisible by 128",),
-        must_not=r"(?i)padd(ed|ing)|warning|recommend|performance|world.?size|micro.?batches|size_per_partition|(tp|sp|pp|ep)_size|num_shards|model_size|AssertionError: \d+ is not divisible|batch size \(\d+\) times data|parallel size|(heads|layers|experts|hidden.?size|vocab\w*).{0,60}(tensor|pipeline|expert|model).?(model.?)?parallel",
+        must_not=r"(?i)padd(ed|ing)|warning|recommend|performance|world.?size|micro.?batches|size_per_partition|num_query_groups|data parallel size must|(tp|sp|pp|ep)_size|num_shards|model_size|AssertionError: \d+ is not divisible|batch size \(\d+\) times data|parallel size|(heads|layers|experts|hidden.?size|vocab\w*).{0,60}(tensor|pipeline|expert|model).?(model.?)?parallel",
     ),
     Signature(
         "engine-sizes-not-divisible", S0,
