@@ -49,7 +49,7 @@ ROWS = (
     ),
     Signature(
         "hub-unreachable", S0,
-        rf"[Dd]ataset '?\S{{1,120}} (doesn't|does not) exist on the Hub|[Dd]atasetNotFoundError: |Server Error.{{0,120}}{HUB}|Cannot reach https?://\S{{0,60}}(huggingface|hf-mirror|modelscope)\S{{0,80}}|RevisionNotFoundError|(request )?model: ?\S{{1,80}} does not exist|[Rr]epo \S{{1,80}} not exists? on|modelscope\.hub\.errors\.\w{{1,40}}|CAS service error|passed a gated repo|(ConnectError|ConnectTimeout|RemoteDisconnected|IncompleteRead|ReadTimeoutError).{{0,200}}{HUB}",
+        rf"[Dd]ataset '?\S{{1,120}} (doesn't|does not) exist on the Hub|Server Error.{{0,120}}{HUB}|Cannot reach https?://\S{{0,60}}(huggingface|hf-mirror|modelscope)\S{{0,80}}|RevisionNotFoundError|(request )?model: ?\S{{1,80}} does not exist|[Rr]epo \S{{1,80}} not exists? on|modelscope\.hub\.errors\.\w{{1,40}}|CAS service error|passed a gated repo|(ConnectError|ConnectTimeout|RemoteDisconnected|IncompleteRead|ReadTimeoutError).{{0,200}}{HUB}",
         "the hub was not reached, or did not let the program in", "无法访问模型/数据 hub，或没有权限",
         (
             "datasets.exceptions.DatasetNotFoundError: Dataset 'team/held-back' doesn't exist on the Hub or cannot be accessed.",
@@ -57,7 +57,8 @@ ROWS = (
             "modelscope.hub.errors.NotExistError: The request model: x/y does not exist!",
             "RuntimeError: Data processing error: CAS service error : ReqwestMiddleware Error: Request failed after 5 retries",
         ),
-        ("Using the latest cached version of the dataset since team/set couldn't be found on the Hugging Face Hub (offline mode is enabled).", "Fetching 12 files from huggingface.co"),
+        ("Using the latest cached version of the dataset since team/set couldn't be found on the Hugging Face Hub (offline mode is enabled).", "Fetching 12 files from huggingface.co",
+         "tensorflow_datasets.core.registered.DatasetNotFoundError: Dataset pick_cubes not found."),
         must_not=r"(?i)retry(ing)? (in|\d)|will retry|trying to resume|latest cached|cached version",
     ),
     Signature(

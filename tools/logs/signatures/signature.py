@@ -1,5 +1,6 @@
 """One error signature: what a line must contain, what it must not, and examples of both. The rows stand in
-`gpu`, `ranks`, `programs` and `software`; the matcher is `match`."""
+the tables beside it (`gpu`, `ranks`, `joining`, `engines`, `checks`, `loading`, `software`, ...); the matcher is
+`match`."""
 
 from __future__ import annotations
 
