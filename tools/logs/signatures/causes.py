@@ -306,10 +306,10 @@ def _dies_again(hits: Hits, life: Timeline) -> bool:
 
 
 def _first_cause(events: Sequence[_Event]) -> _Event | None:
-    """The first serious event that is no echo; if all are echoes, the first of them."""
+    """The first serious event that is no echo; if all are echoes, the first of the gravest."""
     serious = [e for e in events if e.severity in (Severity.S0, Severity.S1) or e.code == "interrupted"]
     own = [e for e in serious if e.hit.signature.role == "cause" and e.severity != Severity.S3]
-    return own[0] if own else (serious[0] if serious else None)
+    return own[0] if own else min(serious, key=lambda e: e.severity, default=None)
 
 
 def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | None:

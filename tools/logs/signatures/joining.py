@@ -47,8 +47,8 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "nccl-error", S0,
-        r"ACL stream synchronize failed|[Cc]all hccl api failed|HCCL function error|DIST call hccl|rcclUnhandled\w{1,20}Error|RCCL [Ee]rror( in|:)|[Hh]ccl\w{2,30}\(?\)? failed",
+        "uncaught-exception", S1,
+        r"ACL stream synchronize failed|[Cc]all (hccl|acl) api failed|HCCL function error|DIST call hccl|rcclUnhandled\w{1,20}Error|RCCL [Ee]rror( in|:)|[Hh]ccl\w{2,30}\(?\)? failed",
         "a call of the collective library failed", "集合通信库调用失败",
         ("RuntimeError: ACL stream synchronize failed, error code:507048", "[ERROR] 2025-01-02-03:04:05 (PID:71, Device:4, RankID:4) ERR02200 DIST call hccl api failed."),
         ("HCCL init ok",),
