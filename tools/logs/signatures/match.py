@@ -20,8 +20,8 @@ from . import checks, engines, gpu, joining, loading, misfits, programs, ranks, 
 from .signature import CHECK, Signature
 
 TABLE: tuple[Signature, ...] = (
-    *gpu.ROWS, *ranks.ROWS, *joining.ROWS, *engines.ROWS, *checks.ROWS, *loading.ROWS,
-    *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS,
+    *gpu.ROWS, *ranks.ROWS, *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS,
+    *joining.ROWS, *engines.ROWS, *checks.ROWS, *loading.ROWS,
 )  # fmt: skip
 table("error signatures", ((f"{row.code} {row.pattern}", row) for row in TABLE))
 
