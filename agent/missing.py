@@ -8,7 +8,7 @@ that had not come to its planned end; a main series too short for the check that
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -27,10 +27,10 @@ from .coverage import Covered
 from .question.complaints import Complaint
 from .question.symptoms import Symptom
 from .question.understand import Question
+from .ranking import SHOWN
 
 SIGN = "sign-"
 """Beginning of the codes of signs."""
-SHOWN = ("S0", "S1", "S2")
 FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
 ENDED = "job-ended-badly"
@@ -144,10 +144,11 @@ def missing(
         stage: what kind of training the settings say it is.
     """
     unread = sorted((c for c in covered if c.missed), key=_first)
+    cut = {c.cut: c.why for c in checks if c.cut}
     decided = [(s, undecided(s, checks, findings)) for s in asked.symptoms]
     return (
         *(_file(c) for c in unread),
-        *_cut(checks, {c.file for c in unread}),
+        *(_file(replace(c, why=cut[c.file]), "cut") for c in covered if c.file in cut and c.evidence and not c.missed),
         *_waiting(asked, covered, checks, findings),
         *(one for _, one in decided if one),
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
@@ -167,20 +168,10 @@ def _first(c: Covered) -> tuple[bool, bool, str]:
     return not ("tfevents" in name or name.endswith(".wandb")), not shows(name), c.file
 
 
-def _file(c: Covered) -> Missing:
+def _file(c: Covered, how: str = "file") -> Missing:
     why, file = clean(c.why, 120).rstrip("."), clean(c.file, 80)
-    known = why and why != "no reader knows this kind of file"
-    said = SAID["file" if known else "plain"]
+    said = SAID[how if why and why != "no reader knows this kind of file" else "plain"]
     return Missing(said.say("en", file=file, why=why), said.say("zh", file=file, why=in_chinese(why)), c.file)
-
-
-def _cut(checks: Sequence[Check], named: Collection[str]) -> Iterator[Missing]:
-    """The files that were read only in part, but for those that are named already."""
-    for check in checks:
-        if check.cut and check.cut not in named:
-            en, zh = (SAID["cut"].say(lang, file=clean(check.cut, 80), why=clean(check.say(lang), 120).rstrip(".。"))
-                      for lang in ("en", "zh"))  # fmt: skip
-            yield Missing(en, zh, check.cut)
 
 
 def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Finding]) -> Missing | None:

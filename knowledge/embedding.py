@@ -40,7 +40,7 @@ class StaticEncoder:
 
     name: str
     table: Any
-    """`[vocabulary, dimensions]` float32."""
+    """`[vocabulary, dimensions]` float16 as it is shipped, or float32: the rows of a text alone are made float32."""
     tokenizer: Any
 
     def encode(self, texts: Sequence[str]) -> Any:
@@ -53,7 +53,7 @@ class StaticEncoder:
             lengths = np.array([len(ids) for ids in part])
             filled = np.flatnonzero(lengths)
             if len(filled):
-                rows = self.table[np.concatenate([part[i] for i in filled]).astype(np.int64)]
+                rows = self.table[np.concatenate([part[i] for i in filled]).astype(np.int64)].astype(np.float32)
                 starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
                 sums[start + filled] = np.add.reduceat(rows, starts, axis=0)
         return unit(sums)
@@ -105,7 +105,6 @@ def static(folder: Path) -> StaticEncoder:
     Raises:
         RunbookError: a file is missing or damaged.
     """
-    import numpy as np
     from safetensors import SafetensorError, safe_open
     from tokenizers import Tokenizer
 
@@ -113,7 +112,7 @@ def static(folder: Path) -> StaticEncoder:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         with safe_open(folder / "model.safetensors", framework="np") as file:
-            table = file.get_tensor("embedding.weight").astype(np.float32)
+            table = file.get_tensor("embedding.weight")
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise RunbookError(f"{folder}: the encoder is damaged ({error}); reinstall triage") from None
     return StaticEncoder(manifest["name"], table, tokenizer)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +26,15 @@ _STOP = frozenset(
 
 def tokens(text: str) -> list[str]:
     """Lower-cased words without stop words (compound ones also in parts), and Han bigrams."""
-    out: list[str] = []
-    for word in _WORD.findall(text.lower()):
-        if word[0] > "\u33ff":
-            out += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-            continue
-        parts = re.split(r"[._+-]", word)
-        out += [stem(p) for p in (parts if len(parts) == 1 else [word, *parts]) if p and p not in _STOP]
-    return out
+    return list(chain.from_iterable(map(_of_word, _WORD.findall(text.lower()))))
+
+
+@lru_cache(1 << 15)
+def _of_word(word: str) -> tuple[str, ...]:
+    if word[0] > "\u33ff":
+        return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+    parts = re.split(r"[._+-]", word)
+    return tuple(stem(p) for p in (parts if len(parts) == 1 else (word, *parts)) if p and p not in _STOP)
 
 
 def stem(word: str) -> str:

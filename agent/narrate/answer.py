@@ -12,7 +12,7 @@ from ..diagnose import LEAST, UNSEEN, Diagnosis, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import SHOWN
-from .entry import checked, criterion, next_check, standing, stopped
+from .entry import begins, checked, criterion, next_check, standing, stopped
 from .short import verify_command
 from .sources import cite, named
 from .words import WORDS
@@ -138,8 +138,8 @@ def _and_look(said: str, d: Diagnosis, lang: str) -> str:
 
 def lead(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     """What to look at first, where nothing that was read supports a cause, and something leads to one."""
-    told = looked and d.state == "inconclusive" and not _broken(d)
-    if told and d.top and d.top.status == "possible" and d.top.for_:
+    named_above = not looked and d.top is not None and d.top.words >= MEANT
+    if begins(d) and d.top and d.top.status == "possible" and not _broken(d) and not named_above:
         title, status = d.top.entry.title.say(lang), standing(d.top, lang)
         yield WORDS["lead"].say(lang, title=title, id=d.top.entry.id, status=status)
 

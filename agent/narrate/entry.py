@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...knowledge.entry import Criterion, Entry
 from ...tools.catalogue import checks
 from ...tools.findings import Finding
-from ..diagnose import LIKELY, Diagnosis
+from ..diagnose import LEAST, LIKELY, Diagnosis
 from ..ranking import SERIOUS, Hypothesis
 from .sources import cite, named
 from .words import AFTER, BASIS, IS, NEEDS, RULES, STEPS, WORDS
@@ -67,6 +67,13 @@ def stopped(d: Diagnosis) -> Finding | None:
     fatal = [f for f in d.findings if f.severity in SERIOUS]
     alone = d.state == "inconclusive" and fatal and all(f.code == UNCAUGHT for f in fatal)
     return next((f for f in fatal if f.evidence and f.evidence[0].text), None) if alone else None
+
+
+def begins(d: Diagnosis) -> bool:
+    """Whether an undecided answer has a cause to begin with: by evidence, or by the words where there is no run."""
+    if d.state != "inconclusive" or d.top is None:
+        return False
+    return bool(d.top.for_) or (not d.checks and d.top.probability >= LEAST)
 
 
 def next_check(d: Diagnosis, lang: str) -> str:

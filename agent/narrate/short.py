@@ -18,7 +18,7 @@ from ..diagnose import Diagnosis
 from ..missing import SIGN
 from ..propose import Nothing, Proposal
 from ..ranking import SERIOUS, SHOWN, STRENGTH
-from .entry import criterion, next_check
+from .entry import begins, criterion, next_check
 
 LINES, WIDTH = 20, 80
 RESULTS = ("found", "clear", "too-short", "not-applicable", "failed")
@@ -90,13 +90,13 @@ def short_text(
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [*_carrying(d, lang), *_failed(d, lang)]
     least = len(wrapped(evidence[0], 2)) if evidence else 0
-    begins = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
-    begins = begins[: max(most - len(ends) - least, 1)]
+    opening = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
+    opening = opening[: max(most - len(ends) - least, 1)]
     middle: list[str] = []
     for text in evidence:
-        if room := max(most - len(begins) - len(ends) - len(middle), 0):
+        if room := max(most - len(opening) - len(ends) - len(middle), 0):
             middle += wrapped(text, min(room, 2))
-    return "\n".join([*begins, *middle, *ends][:most])
+    return "\n".join([*opening, *middle, *ends][:most])
 
 
 def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
@@ -175,8 +175,7 @@ def _change(d: Diagnosis, proposal: Proposal | Nothing, lang: str) -> Iterator[s
     if isinstance(proposal, Nothing):
         if d.state == "diagnosed":
             yield SAID["none"].say(lang, why=proposal.say(lang))
-        told = d.top and (d.state == "diagnosed" or (d.state == "inconclusive" and d.top.for_))
-        if told and (check := next_check(d, lang)):
+        if (d.state == "diagnosed" or begins(d)) and (check := next_check(d, lang)):
             yield SAID["first"].say(lang, check=check)
         return
     p = proposal

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ...tools.patterns import bounded
+from ...tools.patterns import Sought
 
 Direction = Literal["raise", "lower", "set", "enable", "disable", "remove", "do"]
 
@@ -177,13 +177,11 @@ def _verbs(direction: Direction) -> str:
     return "|".join(sorted((*forms, PARTICULAR[direction]), key=len, reverse=True))
 
 
-def _found(en: str, zh: str) -> re.Pattern[str]:
-    return bounded(rf"(?<![A-Za-z0-9_.-])(?:{en})(?![A-Za-z_])|{zh}", re.IGNORECASE)
+def _found(en: str, zh: str) -> Sought:
+    return Sought(rf"(?<![A-Za-z0-9_.-])(?:{en})(?![A-Za-z_])|{zh}", re.IGNORECASE)
 
 
-ACTS: list[tuple[Direction, re.Pattern[str]]] = [
-    (direction, _found(_verbs(direction), zh)) for direction, zh in CHINESE.items()
-]
+ACTS: list[tuple[Direction, Sought]] = [(direction, _found(_verbs(direction), zh)) for direction, zh in CHINESE.items()]
 """Direction, its verbs; what stands earlier wins where two begin alike and are as long."""
-AFTERWARDS: list[tuple[Direction, re.Pattern[str]]] = [(direction, _found(en, zh)) for direction, en, zh in BEHIND]
-WISHED: list[tuple[Direction, re.Pattern[str]]] = [(direction, _found(en, zh)) for direction, en, zh in WISHES]
+AFTERWARDS: list[tuple[Direction, Sought]] = [(direction, _found(en, zh)) for direction, en, zh in BEHIND]
+WISHED: list[tuple[Direction, Sought]] = [(direction, _found(en, zh)) for direction, en, zh in WISHES]

@@ -15,6 +15,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from ...tools.patterns import Sought
 from . import bidden, told
 
 PHRASES = Path(__file__).parents[1] / "outside.json"
@@ -221,9 +222,9 @@ def ordered(text: str) -> bool:
 
 
 @cache
-def _compiled(patterns: tuple[str, ...], flags: int = 0) -> list[re.Pattern[str]]:
-    """Compiled when first asked for: that takes longer than all that is asked of them, and of one of all far longer."""
-    return [re.compile(pattern, re.IGNORECASE | flags) for pattern in patterns]
+def _compiled(patterns: tuple[str, ...], flags: int = 0) -> list[Sought]:
+    """Each compiled by itself when a text holds a word of it: that takes longer than all that is asked of them."""
+    return [Sought(pattern, re.IGNORECASE | flags) for pattern in patterns]
 
 
 @cache

@@ -52,6 +52,21 @@ def test_a_log_is_read_through_once(run, packed):
     assert "error signatures" in {c.name for c in seen.checks}
 
 
+@pytest.mark.parametrize("name", ["serve.yaml", "export/model.yaml"])
+def test_a_file_of_settings_is_parsed_once_whoever_asks_for_it(run, name, monkeypatch):
+    from triage.tools.config import read
+
+    parsed: list[str] = []
+    parse = read.yamlfile.read
+    monkeypatch.setattr(read.yamlfile, "read", lambda source: parsed.append(source.name) or parse(source))
+    (run / name).parent.mkdir(exist_ok=True)
+    (run / name).write_text(f"model: {name}\nmax_position_embeddings: 4096\nweight_decay: 0.1\n")
+    read._once.cache_clear()
+    look([run])
+    assert "train.yaml" in parsed
+    assert len(parsed) == len(set(parsed))
+
+
 def test_lines_without_a_step_are_counted_as_the_settings_say(tmp_path):
     lines = [f"{{'loss': {3 - i / 10}, 'learning_rate': 1e-05, 'epoch': {i / 100}}}\n" for i in range(1, 4)]
     (tmp_path / "train.log").write_text("".join(lines))

@@ -58,3 +58,21 @@ def test_what_says_again_what_was_shown_makes_room_for_the_next():
     short = short_text(d, Nothing("nothing", "没有"), ["**head**"], "en")
     assert short.count("the labels of 61") == 1
     assert "loss is nan from step 9" in short
+
+
+@pytest.mark.parametrize(
+    "question", ["训练到一半显存爆了怎么办？", "GPU out of memory halfway through training, what now?"]
+)
+def test_words_that_several_causes_fit_begin_with_the_likeliest_and_what_tells_them_apart(question):
+    answer = ask(question, [])
+    assert answer.diagnosis.state == "inconclusive"
+    assert "train-oom" in answer.short
+    assert "First to look at: " in answer.short or "可以先看：" in answer.short
+    assert "Check first: " in answer.short or "先检查：" in answer.short
+
+
+@pytest.mark.parametrize("question", ["help", "what is going on with it?", "不行了"])
+def test_words_that_mean_no_cause_begin_with_none(question):
+    short = ask(question, []).short
+    assert "First to look at" not in short
+    assert "可以先看" not in short

@@ -118,7 +118,8 @@ def test_a_log_that_cannot_be_read_leaves_no_run_healthy(way, tmp_path):
     assert done.exit_code == 1
     answer = ask("is this run fine?", [tmp_path])
     assert answer.diagnosis.state == "inconclusive"
-    assert "Nothing can be said yet" in answer.text
+    assert "not enough to call the run healthy: " in answer.text.splitlines()[0]
+    assert "was not read to its end (" in answer.text.splitlines()[0]
 
 
 def test_a_record_that_is_being_written_is_no_alarm(tmp_path):

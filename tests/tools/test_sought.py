@@ -46,3 +46,10 @@ def test_it_is_not_compiled_for_a_text_without_its_words():
     assert sought.search("the loss") is None
     assert "compiled" not in vars(sought)
     assert sought.search("the norm")
+
+
+@pytest.mark.parametrize("typed", ["PLEASE", "plea\u017fe", "m\u0131nd", "M\u0130ND"])
+def test_letters_that_are_taken_for_others_are_found_as_the_pattern_finds_them(typed):
+    pattern = "please|mind"
+    assert re.search(pattern, typed, re.IGNORECASE)
+    assert Sought(pattern, re.IGNORECASE).search(typed)

@@ -206,6 +206,24 @@ def test_start_up_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(("given", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_a_question_takes_one_thread_for_its_products_unless_told_otherwise(tmp_path, given, threads):
+    import os
+    import subprocess
+    import sys
+
+    code = (
+        "import atexit, os, sys; from triage.ui.cli import main; "
+        "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS'], file=sys.stderr)); "
+        "sys.argv = ['triage', 'ask', 'loss is nan', '--json']; main()"
+    )
+    env = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"} | {"TRIAGE_HOME": str(tmp_path)} | given
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env, check=False
+    )
+    assert done.stderr.splitlines()[-1] == threads
+
+
 class TestAVerdict:
     """`triage verify --html`: the verdict, each criterion with its number, both runs in one picture."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from ..settings import Setting
@@ -41,6 +42,20 @@ class Reading:
     """What stands below a heading that only a launch can choose (a phase, a profile), by the heading."""
     read_in: set[str] = field(default_factory=set)
     """Files that this script reads in: what they set is set here."""
+
+    def only(self, keep: Callable[[Setting], bool]) -> Reading:
+        """The reading with those of its settings alone."""
+        values, others = ({k: s for k, s in part.items() if keep(s)} for part in (self.values, self.others))
+        return replace(self, values=values, others=others)
+
+    def each(self, change: Callable[[Setting], Setting]) -> Reading:
+        """The reading with every setting changed."""
+        values, others = ({k: change(s) for k, s in part.items()} for part in (self.values, self.others))
+        return replace(self, values=values, others=others, shadowed=[change(s) for s in self.shadowed])
+
+    def copied(self) -> Reading:
+        """The same, to be changed without changing this one."""
+        return replace(self, **{name: copy(value) for name, value in vars(self).items()})
 
 
 def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[str, ...], spoken: bool = False) -> None:

@@ -16,27 +16,13 @@ from .frameworks import named
 from .launched import as_in_file, chosen_sections, layered, without_overridden
 from .printed.logged import with_logs
 from .read import NOT_READ, read_file
-from .syntax.source import Refused
+from .syntax.source import Refused, short
 from .telling import stage_in
 from .values import RL, STAGES
 from .written import beside
 
-PRECEDENCE = (
-    "notes",
-    "log",
-    "model",
-    "tokenizer",
-    "generation",
-    "adapter",
-    "deepspeed",
-    "launcher",
-    "engine",
-    "request",
-    "program",
-    "generic",
-    "trainer",
-    "script",
-)
+PRECEDENCE = ("notes", "log", "model", "tokenizer", "generation", "adapter", "deepspeed", "launcher", "engine",
+              "request", "program", "generic", "trainer", "script")  # fmt: skip
 """Roles from weak to strong: the command line wins over the trainer's file, that over what it includes."""
 
 
@@ -224,8 +210,7 @@ def _interest(reading: Reading) -> int:
 
 
 def _same_file(name: str, mentioned: str) -> bool:
-    short = mentioned.rsplit("/", 1)[-1]
-    return name == mentioned or name.rsplit("/", 1)[-1] == short
+    return short(name) == short(mentioned)
 
 
 def _disagreements(used: Reading, other: Reading) -> list[tuple[Setting, Setting]]:
@@ -257,21 +242,9 @@ def _refused_by_trainer(chosen: list[Reading], values: dict[str, Setting]) -> li
 
 MATCHED = ("micro_batch_size", "grad_accumulation", "grad_clip", "learning_rate", "weight_decay", "fp16", "bf16")
 """What the HF Trainer compares with its DeepSpeed file (`trainer_config_process`); it stops where they differ."""
-JUDGED = (
-    "learning_rate",
-    "micro_batch_size",
-    "grad_accumulation",
-    "global_batch_size",
-    "precision",
-    "max_steps",
-    "warmup_steps",
-    "warmup_ratio",
-    "sequence_length",
-    "grad_clip",
-    "weight_decay",
-    "kl_coef",
-    "dpo_beta",
-)
+JUDGED = ("learning_rate", "micro_batch_size", "grad_accumulation", "global_batch_size", "precision", "max_steps",
+          "warmup_steps", "warmup_ratio", "sequence_length", "grad_clip", "weight_decay", "kl_coef",
+          "dpo_beta")  # fmt: skip
 """Variables whose disagreement matters enough to be told."""
 
 

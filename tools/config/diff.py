@@ -11,19 +11,13 @@ from typing import Any
 
 from ..settings import Setting, Settings
 from .keys import UNIMPORTANT, normal
+from .syntax.source import short
 from .values import HELPERS, boolean, number
 
 INERT = {"log_steps", "eval_steps", "save_steps", "save_total_limit", "visible_devices"}
 """Differences that cannot change what is learned; shown, but not counted."""
-BATCH = (
-    "micro_batch_size",
-    "grad_accumulation",
-    "global_batch_size",
-    "world_size",
-    "nodes",
-    "gpus_per_node",
-    "data_parallel",
-)
+BATCH = ("micro_batch_size", "grad_accumulation", "global_batch_size", "world_size", "nodes", "gpus_per_node",
+         "data_parallel")  # fmt: skip
 SAME_BATCH = "counted as one change"
 """How the note of sizes ends that trade against each other."""
 LENGTH = ("warmup_steps", "warmup_ratio", "warmup_samples")
@@ -60,7 +54,7 @@ def diff(a: Settings, b: Settings) -> tuple[Difference, ...]:
             continue
         old, new = a.get(variable), b.get(variable)
         if not _same(old, new):
-            if variable == "deepspeed" and old and new and _base(old.value) == _base(new.value):
+            if variable == "deepspeed" and old and new and short(str(old.value)) == short(str(new.value)):
                 continue
             out.append(_difference(variable, old, new))
     return (*out, *_others(a, b))
@@ -154,7 +148,7 @@ def _others(a: Settings, b: Settings) -> list[Difference]:
 
 def _points(setting: Setting | None, settings: Settings) -> bool:
     """Whether a key says no more than which of the files to read, whose contents are compared themselves."""
-    return setting is None or _base(setting.value) in map(_base, settings.files)
+    return setting is None or short(str(setting.value)) in map(short, settings.files)
 
 
 def _plain(setting: Setting | None) -> object:
@@ -168,7 +162,3 @@ def _plain(setting: Setting | None) -> object:
         return value
     flag = boolean(text)
     return text if flag is None else flag
-
-
-def _base(path: object) -> str:
-    return str(path).rsplit("/", 1)[-1]

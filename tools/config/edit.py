@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..findings import TriageError
@@ -21,7 +21,7 @@ from .combine import settings_of
 from .keys import normal, primary
 from .read import read_source, syntax_of
 from .syntax.source import PRINTED, Source, load, source
-from .values import HELPERS, UNSET, convert
+from .values import HELPERS, UNSET, boolean, convert
 
 PLAIN = re.compile(r"[\w.+\-/@%]+")
 LONG_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -209,18 +209,10 @@ def _precision_switch(old: Source, setting: Setting, spelled: str) -> str:
         first, second = sorted([setting, wanted], key=lambda s: (s.line, s.column), reverse=True)
         for one in (first, second):
             here = source(old.name, text)
-            text = _splice(
-                here,
-                Setting("", one.value, one.raw, one.key, one.file, one.line, one.column, one.style),
-                _yes_no(one.raw, one is wanted),
-            )
+            text = _splice(here, replace(one, variable=""), _yes_no(one.raw, one is wanted))
         return text
     if spelled == "fp32":
-        return _splice(
-            old,
-            Setting("", True, setting.raw, setting.key, setting.file, setting.line, setting.column, setting.style),
-            _yes_no(setting.raw, False),
-        )
+        return _splice(old, replace(setting, variable="", value=True), _yes_no(setting.raw, False))
     value_at = old.starts[setting.line - 1] + setting.column
     inside = r"\s*[\n{]" if setting.key.endswith(".enabled") else ""
     keys = list(bounded(rf"""(?m)^[\s{{]*["']?({setting.value})["']?\s*:{inside}""").finditer(text[:value_at]))
@@ -232,30 +224,20 @@ def _precision_switch(old: Source, setting: Setting, spelled: str) -> str:
 
 def _with_flag(old: Source, reading: Reading, key: str, spelled: str) -> str:
     """A flag or override behind the last one that stands in the file itself."""
-    near = [
-        s
-        for s in reading.values.values()
-        if s.column >= 0
-        and s.style in ("flag", "switch", "override")
-        and s.framework == reading.framework
-        and _beside_its_key(old, s)
-    ]
+    flags = [s for s in reading.values.values() if s.column >= 0 and s.style in ("flag", "switch", "override")]
+    near = [s for s in flags if s.framework == reading.framework and _beside_its_key(old, s)]
     if not near:
         raise TriageError(f"{reading.name}: no command whose flags stand in the file; add {key} by hand")
     last = max(near, key=lambda s: (s.line, s.column))
     dashed = sum("-" in s.key.lstrip("-") for s in near) > len(near) / 2
     name = key.replace("_", "-") if dashed else key
     flag = f" {name}={shlex.quote(spelled)}" if last.style == "override" else f" --{name} {shlex.quote(spelled)}"
-    if convert_flag(spelled) and last.style != "override" and name.replace("-", "_") in ("bf16", "fp16"):
+    if boolean(spelled) is True and last.style != "override" and name.replace("-", "_") in ("bf16", "fp16"):
         flag = f" --{name}"
     at = old.starts[last.line - 1] + last.column + len(last.raw)
     while at < len(old.text) and old.text[at] in "'\"":
         at += 1
     return old.text[:at] + flag + old.text[at:]
-
-
-def convert_flag(spelled: str) -> bool:
-    return spelled.lower() in ("true", "yes", "1")
 
 
 def _beside_its_key(old: Source, setting: Setting) -> bool:

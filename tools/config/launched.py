@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..run import Run
-from ..settings import Setting
 from .collect import Reading
 from .keys import normal
 from .syntax.commands import CONFIG_FILE
-from .syntax.source import DEFAULT
+from .syntax.source import DEFAULT, short
 
 CONFIG = ("config", "c", "cfg", "conf", "config_path", "config-path")
 """Flags by which a launch names the configuration of its program."""
@@ -43,26 +42,22 @@ def without_overridden(readings: list[Reading], run: Run) -> list[Reading]:
 
     Such a file says otherwise than the defaults, or it would not be; what it says is not visible.
     """
-    here = {a.name.rpartition("/")[2] for a in run.artifacts} | {s.name.rpartition("/")[2] for s in run.skipped}
+    here = {short(one.name) for one in (*run.artifacts, *run.skipped)}
     given = (s.raw for r in readings if r.role == "script" for key, s in r.others.items() if key in CONFIG)
-    launched = {raw.rpartition("/")[2] for raw in given if CONFIG_FILE.fullmatch(raw)}
+    launched = {short(raw) for raw in given if CONFIG_FILE.fullmatch(raw)}
     if launched <= here:
         return readings
-
-    def written(settings: dict[str, Setting]) -> dict[str, Setting]:
-        return {key: s for key, s in settings.items() if s.style != DEFAULT}
-
-    return [replace(r, values=written(r.values), others=written(r.others)) for r in readings]
+    return [r.only(lambda s: s.style != DEFAULT) for r in readings]
 
 
 def chosen_sections(readings: list[Reading]) -> list[Reading]:
     """Files of which a launch chooses a part (`--phase anneal`), with what stands there winning over the rest."""
     said = {s.raw for r in readings if r.role == "script" for s in (*r.values.values(), *r.others.values())}
-    pointed = {f.rpartition("/")[2] for r in readings if r.role == "script" for f in r.files}
+    pointed = {short(f) for r in readings if r.role == "script" for f in r.files}
     out = []
     for reading in readings:
         parts = [reading.sections[name] for name in reading.sections if name in said]
-        if len(parts) == 1 and reading.name.rpartition("/")[2] in pointed:
+        if len(parts) == 1 and short(reading.name) in pointed:
             reading = replace(reading, values=reading.values | parts[0])
         out.append(reading)
     return out

@@ -13,7 +13,7 @@ from functools import cache
 
 from ..patterns import bounded
 from .keys import table
-from .names import ALIASES, FILLERS, JOINED, NAMES, NEUTRAL, OPEN_SCOPES, SCOPED, SCOPES, SERVED
+from .names import FILLERS, JOINED, NAMES, NEUTRAL, OPEN_SCOPES, SCOPED, SCOPES, SERVED, spelled
 from .values import ALONE, PAIR, STAGES, boolean, number
 
 Words = frozenset[str]
@@ -153,15 +153,15 @@ def words(part: str) -> Words:
             if (found[i], found[i + 1]) == (first, second):
                 found[i : i + 2] = [meant]
                 break
-    spelled = [w for word in found for w in (ALIASES.get(word) or word).split()]
-    return frozenset(w for w in spelled if w not in FILLERS) or frozenset(spelled)
+    said = [w for word in found for w in spelled(word)]
+    return frozenset(w for w in said if w not in FILLERS) or frozenset(said)
 
 
 def _rows(names: dict[str, str], where: str) -> dict[Words, tuple[str, int]]:
     rows: dict[Words, tuple[str, int]] = {}
     for variable, text in names.items():
         for rank, name in enumerate(text.split(";")):
-            said = words(name)
+            said = words(name.lstrip(" +"))
             if rows.setdefault(said, (variable, rank))[0] != variable:
                 raise ValueError(f"{where}: {name.strip()!r} is {variable} and {rows[said][0]}")
     return rows

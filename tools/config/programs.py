@@ -7,16 +7,15 @@ models, tests and evaluations of a repository is about something else, however i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from ..patterns import bounded
 from ..run import Artifact, Run
-from ..settings import Setting
 from .collect import Reading
 from .keys import normal
-from .syntax.source import CALL, DEFAULT
+from .syntax.source import CALL, DEFAULT, short
 from .values import UNSET, convert
 
 SUFFIXES = (".py", ".ipynb")
@@ -100,24 +99,24 @@ def imported(text: str) -> set[str]:
 def chosen(readings: list[Reading], run: Run) -> list[Reading]:
     """The readings without programs that the run was not, and without what a configuration file decides instead."""
     own = [r for r in readings if _is_program(r)]
-    here = {_short(a.name) for a in run.of("code", "config")}
+    here = {short(a.name) for a in run.of("code", "config")}
     launches = [command for r in readings for command in r.programs]
-    named = {_short(name) for command in launches for name in command} & here
-    part = named.union(*({_short(f) for f in r.files} for r in own if _short(r.name) in named))
+    named = {short(name) for command in launches for name in command} & here
+    part = named.union(*({short(f) for f in r.files} for r in own if short(r.name) in named))
     files = any(r.values and r.role in ("trainer", "generic", "engine") and r not in own for r in readings)
     alone = bool(named) or not _apart(own)
     unsure = {a.name: a.path for a in run.of("code")}
     out: list[Reading] = []
     for reading in readings:
         if reading in own:
-            if named and _short(reading.name) not in part and (reading.name in unsure or _trains(reading)):
+            if named and short(reading.name) not in part and (reading.name in unsure or _trains(reading)):
                 continue
             if not named and VENDORED.search(reading.name) and reading.role == "program":
                 continue
             if reading.name in unsure:
-                reading = _certain(reading, unsure[reading.name], _short(reading.name) in named)
+                reading = _certain(reading, unsure[reading.name], short(reading.name) in named)
             if files and reading.role == "program":
-                reading = _only(reading, lambda s: alone and s.style in (CALL, "env"))
+                reading = reading.only(lambda s: alone and s.style in (CALL, "env"))
             reading = replace(reading, programs=launches)
         out.append(reading)
     return out
@@ -126,9 +125,9 @@ def chosen(readings: list[Reading], run: Run) -> list[Reading]:
 def _certain(reading: Reading, path: Path, named: bool) -> Reading:
     """What counts of a program whose first lines do not tell that it sets anything; nothing where it says little."""
     if _purpose(path) == "serves":
-        reading = _only(reading, lambda s: s.style in (CALL, "env") and s.variable in OF_SERVER)
+        reading = reading.only(lambda s: s.style in (CALL, "env") and s.variable in OF_SERVER)
     little = len(reading.values) < LEAST or not CORE.intersection(reading.values)
-    return _only(reading, lambda s: False) if little and not named else reading
+    return reading.only(lambda s: False) if little and not named else reading
 
 
 def _is_program(reading: Reading) -> bool:
@@ -144,7 +143,7 @@ def _apart(group: list[Reading]) -> bool:
     """Whether two programs give a library what it trains with, and neither is part of the other."""
     own = [r for r in group if r.role in ("program", "generic") and _trains(r)]
     return any(
-        _short(b.name) not in a.files and _short(a.name) not in b.files for i, a in enumerate(own) for b in own[i + 1 :]
+        short(b.name) not in a.files and short(a.name) not in b.files for i, a in enumerate(own) for b in own[i + 1 :]
     )
 
 
@@ -167,17 +166,6 @@ def launch(readings: list[Reading]) -> None:
                 home.values.setdefault(variable, replace(given, variable=variable, value=value))
 
 
-def _only(reading: Reading, keep: Callable[[Setting], bool]) -> Reading:
-    def kept(settings: dict[str, Setting]) -> dict[str, Setting]:
-        return {key: s for key, s in settings.items() if keep(s)}
-
-    return replace(reading, values=kept(reading.values), others=kept(reading.others))
-
-
-def _short(name: str) -> str:
-    return name.rpartition("/")[2]
-
-
 def together(group: list[Reading], first: Reading, commands: Iterable[tuple[str, ...]]) -> list[Reading]:
     """The programs that belong to one, what decides last: its imports, itself, what its launch names behind it.
 
@@ -186,12 +174,12 @@ def together(group: list[Reading], first: Reading, commands: Iterable[tuple[str,
         first: the one that says most.
         commands: of each command of the launches the programs it names, in their order.
     """
-    name = _short(first.name)
-    line = next((names for c in commands if name in (names := [_short(one) for one in c])), [])
-    rank = {r.name: line.index(_short(r.name)) + 1 if _short(r.name) in line else 0 for r in group}
+    name = short(first.name)
+    line = next((names for c in commands if name in (names := [short(one) for one in c])), [])
+    rank = {r.name: line.index(short(r.name)) + 1 if short(r.name) in line else 0 for r in group}
     near = [
         r for r in group
-        if r is first or rank[r.name] or _short(r.name) in first.files or name in r.files
+        if r is first or rank[r.name] or short(r.name) in first.files or name in r.files
     ]  # fmt: skip
     over = {r.name: 2 if name in r.files and r is not first else int(r is first) for r in near}
     return sorted(near, key=lambda r: (rank[r.name], over[r.name], len(r.values)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path, PurePath
 
 from ..patterns import bounded
@@ -25,37 +26,22 @@ from .syntax.source import Item, Refused, Source, load
 from .values import STAGES
 
 SYNTAX = {
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".json": "json",
-    ".jsonc": "json",
-    ".json5": "braces",
-    ".hocon": "braces",
-    ".jsonnet": "braces",
-    ".libsonnet": "braces",
-    ".conf": "json",
-    ".sh": "shell",
-    ".bash": "shell",
-    ".slurm": "shell",
-    ".sbatch": "shell",
-    ".cmd": "shell",
-    ".run": "shell",
-    ".toml": "toml",
-    ".pbs": "shell",
-    ".lsf": "shell",
-    ".zsh": "shell",
-    ".py": "python",
-    ".ipynb": "notebook",
-    ".mk": "makefile",
-    ".service": "unit",
-    ".env": "shell",
-    ".ini": "pairs",
-    ".cfg": "pairs",
-    ".properties": "pairs",
-    ".gin": "pairs",
-    ".xml": "xml",
-    ".tsv": "keyed",
-    ".csv": "keyed",
+    suffix: syntax
+    for syntax, suffixes in {
+        "yaml": ".yaml .yml",
+        "json": ".json .jsonc .conf",
+        "braces": ".json5 .hocon .jsonnet .libsonnet",
+        "shell": ".sh .bash .zsh .slurm .sbatch .pbs .lsf .cmd .run .env",
+        "toml": ".toml",
+        "python": ".py",
+        "notebook": ".ipynb",
+        "makefile": ".mk",
+        "unit": ".service",
+        "pairs": ".ini .cfg .properties .gin",
+        "xml": ".xml",
+        "keyed": ".tsv .csv",
+    }.items()
+    for suffix in suffixes.split()
 }
 OWN = frozenset(("pairs", "braces", "xml", "keyed"))
 """Syntaxes in which people write names of their own: what frameworks read is in their own tables."""
@@ -67,6 +53,8 @@ NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
 
+KEPT = 400_000
+"""Characters of a text up to which what it sets is kept for the next who asks."""
 READ_IN = re.compile(r"(?:^|[;&\n])[ \t]*(?:source|\.)[ \t]+[\"']?([^\s;&\"'<>|]{1,200})")
 MOST_READ_IN = 6
 CLEARLY_MORE = 3
@@ -141,7 +129,16 @@ def _with_read_in(script: Source, path: Path) -> Source:
 
 
 def read_source(source: Source, syntax: str) -> Reading:
-    """The settings of a text that is in memory; see `read_file`."""
+    """The settings of a text that is in memory; see `read_file`. Several tools of one look read the same files."""
+    return (_once if len(source.text) <= KEPT else _read)(source, syntax).copied()
+
+
+@lru_cache(maxsize=64)
+def _once(source: Source, syntax: str) -> Reading:
+    return _read(source, syntax)
+
+
+def _read(source: Source, syntax: str) -> Reading:
     if syntax == "shell":
         files = {
             PurePath(other.name).name: Traced(other.text, range(begin, begin + len(other.text)))

@@ -15,106 +15,49 @@ NUMBER = bounded(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][-+]?\d+)?")
 TRUE = {"true", "yes", "on", "1", "y", "enable", "enabled"}
 FALSE = {"false", "no", "off", "0", "n", "disable", "disabled", "none"}
 PRECISIONS = {
-    "bf16": "bf16",
-    "bfloat16": "bf16",
-    "bf16_mixed": "bf16",
-    "bf16_true": "bf16",
-    "amp_bf16": "bf16",
-    "amp_fp16": "fp16",
-    "amp_fp8": "fp8",
-    "torch.bfloat16": "bf16",
-    "fp16": "fp16",
-    "float16": "fp16",
-    "half": "fp16",
-    "16": "fp16",
-    "16_mixed": "fp16",
-    "16_true": "fp16",
-    "torch.float16": "fp16",
-    "fp32": "fp32",
-    "float32": "fp32",
-    "float": "fp32",
-    "32": "fp32",
-    "32_true": "fp32",
-    "no": "fp32",
-    "torch.float32": "fp32",
-    "fp8": "fp8",
-    "fp8_e4m3": "fp8",
-    "e4m3": "fp8",
-    "hybrid": "fp8",
+    word: precision
+    for precision, words in {
+        "bf16": "bf16 bfloat16 bf16_mixed bf16_true amp_bf16 torch.bfloat16",
+        "fp16": "fp16 float16 half 16 16_mixed 16_true amp_fp16 torch.float16",
+        "fp32": "fp32 float32 float 32 32_true no torch.float32",
+        "fp8": "fp8 fp8_e4m3 e4m3 hybrid amp_fp8",
+    }.items()
+    for word in words.split()
 }
 STAGES = {
-    "pt": "pretrain",
-    "pretrain": "pretrain",
-    "sft": "sft",
-    "rm": "rm",
-    "rw": "rm",
-    "reward": "rm",
-    "ppo": "ppo",
-    "dpo": "dpo",
-    "ipo": "dpo",
-    "kto": "kto",
-    "orpo": "orpo",
-    "simpo": "dpo",
-    "grpo": "grpo",
-    "gdpo": "grpo",
-    "rloo": "rl",
-    "gae": "ppo",
-    "group_norm": "grpo",
-    "dr_grpo": "grpo",
-    "reinforce": "rl",
-    "reinforce_baseline": "rl",
-    "reinforce_plus_plus": "rl",
-    "reinforce_plus_plus_baseline": "rl",
-    "remax": "rl",
-    "gspo": "grpo",
-    "dapo": "grpo",
-    "gmpo": "grpo",
-    "rl": "rl",
-    "online_dpo": "rl",
-    "distill": "distill",
-    "kd": "distill",
-    "gkd": "distill",
+    word: stage
+    for stage, words in {
+        "pretrain": "pt pretrain",
+        "sft": "sft",
+        "rm": "rm rw reward",
+        "ppo": "ppo gae",
+        "dpo": "dpo ipo simpo",
+        "kto": "kto",
+        "orpo": "orpo",
+        "grpo": "grpo gdpo group_norm dr_grpo gspo dapo gmpo",
+        "rl": "rl rloo reinforce reinforce_baseline reinforce_plus_plus reinforce_plus_plus_baseline remax online_dpo",
+        "distill": "distill kd gkd",
+    }.items()
+    for word in words.split()
 }
 RL = ("grpo", "ppo", "rl")
 """Stages in which the model is trained on what it samples."""
 SWITCH_WORDS = {
-    "activation_checkpointing": {
-        "unsloth": True,
-        "full": True,
-        "selective": True,
-        "uniform": True,
-        "offload": True,
-        "block": True,
-    },
-    "flash_attention": {
-        "flash_attention_2": True,
-        "flash_attention_3": True,
-        "fa2": True,
-        "fa3": True,
-        "flash": True,
-        "sdpa": False,
-        "eager": False,
-        "xformers": False,
-    },
-    "offload_optimizer": {"cpu": True, "nvme": True},
-    "offload_params": {"cpu": True, "nvme": True},
-    "colocate": {"colocate": True, "server": False},
-    "fp8": {"hybrid": True, "e4m3": True},
+    variable: dict.fromkeys(yes.split(), True) | dict.fromkeys(no.split(), False)
+    for variable, yes, no in (
+        ("activation_checkpointing", "unsloth full selective uniform offload block", ""),
+        ("flash_attention", "flash_attention_2 flash_attention_3 fa2 fa3 flash", "sdpa eager xformers"),
+        ("offload_optimizer", "cpu nvme", ""),
+        ("offload_params", "cpu nvme", ""),
+        ("colocate", "colocate", "server"),
+        ("fp8", "hybrid e4m3", ""),
+    )
 }
 """Words that count as yes or no for one variable."""
 HELPERS = {"bf16", "fp16", "fp8", "beta", "kl_loss_coef", "kl_reward_coef", "min_lr_ratio", "stage"}
 """Variables that only decide another one, which is compared instead."""
-MEANS_UNSET = (
-    "max_steps",
-    "epochs",
-    "steps_per_epoch",
-    "train_samples",
-    "train_tokens",
-    "warmup_steps",
-    "micro_batch_size",
-    "decay_steps",
-    "rope_scaling_factor",
-)
+MEANS_UNSET = ("max_steps", "epochs", "steps_per_epoch", "train_samples", "train_tokens", "warmup_steps",
+               "micro_batch_size", "decay_steps", "rope_scaling_factor")  # fmt: skip
 """Variables for which frameworks write -1 (or 0) to say "not set"."""
 COUNTED = ("log_steps", "save_steps", "eval_steps", "epochs")
 """Variables of which `inf` says never or without end: accelerate writes `steps_per_print: inf` for DeepSpeed."""

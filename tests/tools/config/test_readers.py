@@ -452,3 +452,26 @@ def test_classes_of_settings_in_one_file_are_held_apart():
     text = "class FirstConfig:\n    learning_rate: float = {}\n    seed: int = 7\nclass SecondConfig:\n    learning_rate: float = 1e-5\n"
     assert values(text.format("3e-6"), "train.py") == {"seed": 7}
     assert values(text.format("1e-5"), "train.py") == {"seed": 7, "learning_rate": 1e-5}
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.yaml", "lr: 3.0e-4\nseed: 7\n"), ("a.json", '{"lr": 3e-4, "seed": 7}')])
+def test_what_somebody_changes_in_a_reading_is_not_read_by_the_next(name, text):
+    syntax = SYNTAX[name.rpartition(".")[2]]
+    first = read_source(source(name, text), syntax)
+    before = dict(first.values)
+    first.values.clear()
+    first.hints.append("changed")
+    first.role = "changed"
+    again = read_source(source(name, text), syntax)
+    assert again.values == before
+    assert again.role != "changed"
+    assert "changed" not in again.hints
+
+
+@pytest.mark.parametrize(("before", "after"), [("lr: 1.0e-4\n", "lr: 2.0e-4\n"), ("seed: 1\n", "seed: 1\nlr: 1e-4\n")])
+def test_a_file_that_changed_between_two_looks_is_read_again(tmp_path, before, after):
+    file = tmp_path / "train.yaml"
+    file.write_text(before)
+    read_file(file)
+    file.write_text(after)
+    assert read_file(file).values["learning_rate"].value == pytest.approx(2e-4 if "2.0" in after else 1e-4)

@@ -435,6 +435,38 @@ def test_a_learning_rate_that_starts_over(tmp_path):
     assert not told(tmp_path, {}, [line("learning_rate", cycles, x)])
 
 
+def extended(*, parts=((0, 60), (60, 180), (180, 270)), top=1.8e-4, low=0.0, warm=5):
+    """A linear decay whose end moves away each time that the training is resumed with more steps."""
+    steps = np.arange(1, parts[-1][1] + 1, dtype=float)
+    rate = np.empty(len(steps))
+    for begin, end in parts:
+        part = (steps > begin) & (steps <= end)
+        rate[part] = np.minimum(steps[part] / warm, 1) * top * np.clip((end - steps[part]) / end, low, 1)
+    return steps, rate
+
+
+@pytest.mark.parametrize(
+    ("form", "times"),
+    [({}, 2), ({"parts": ((0, 400), (400, 900)), "top": 2e-5, "low": 0.01}, 1)],
+    ids=["to zero, twice", "to a hundredth, once"],
+)
+def test_a_schedule_that_is_made_anew_for_a_longer_training(tmp_path, form, times):
+    x, rate = extended(**form)
+    found = told(tmp_path, {}, [line("learning_rate", rate, x)])
+    assert found["lr-starts-over"].severity == "S2"
+    assert found["lr-starts-over"].data["times"] == times
+
+
+def test_cycles_and_a_floor_that_stays_are_no_schedule_made_anew(tmp_path):
+    x = np.arange(1, 401, dtype=float)
+    cycles = 3e-4 * (1 - (np.arange(400) % 100) / 99)
+    assert not told(tmp_path, {}, [line("learning_rate", cycles, x)])
+    floor = 3e-4 * np.maximum(1 - x / 300, 0.0)
+    assert not told(tmp_path, {}, [line("learning_rate", floor, x)])
+    restless = np.where(np.arange(400) % 2, 3e-4, 0.0) * np.linspace(1, 0.5, 400)
+    assert "lr-starts-over" not in told(tmp_path, {}, [line("learning_rate", restless, x)])
+
+
 def test_experts_and_layers_of_which_a_part_is_dead(tmp_path):
     def table(name, measure, values):
         return [f"{name},{measure}", *(f"{i},{v:.6g}" for i, v in enumerate(values))]

@@ -140,7 +140,7 @@ def _dumps(data: bytes, name: str, before: int) -> Iterator[tuple[Dump, Reading]
     whole = source(name, text)
     for dump in logdump.read(text):
         if reading := _judged(dump, whole):
-            yield dump, _moved(reading, before) if before else reading
+            yield dump, _moved(reading, before)
     for start, command in islice(logdump.commands(text), MOST_COMMANDS):
         if reading := _launched(command, name):
             dump = Dump("command", "command", start, [Item(k, None, PRINTED, 0, 0) for k in reading.values])
@@ -152,9 +152,8 @@ def _launched(command: str, name: str) -> Reading | None:
     reading = read_source(source(name, command), "shell")
     if len(reading.values) < FEWEST_NAMED or named(reading.framework).role in NEVER:
         return None
-    printed = {v: replace(s, style=PRINTED, column=-1) for v, s in reading.values.items()}
-    others = {v: replace(s, style=PRINTED, column=-1) for v, s in reading.others.items()}
-    return Reading(name, ROLE, reading.framework, printed, others, hints=reading.hints)
+    shown = Reading(name, ROLE, reading.framework, reading.values, reading.others, hints=reading.hints)
+    return shown.each(lambda s: replace(s, style=PRINTED, column=-1))
 
 
 def _judged(dump: Dump, whole: Source) -> Reading | None:
@@ -242,8 +241,4 @@ def _merged(readings: list[Reading], name: str) -> Reading:
 
 
 def _moved(reading: Reading, lines: int) -> Reading:
-    def down(settings: dict[str, Setting]) -> dict[str, Setting]:
-        return {key: replace(s, line=s.line + lines) for key, s in settings.items()}
-
-    shadowed = [replace(s, line=s.line + lines) for s in reading.shadowed]
-    return replace(reading, values=down(reading.values), others=down(reading.others), shadowed=shadowed)
+    return reading.each(lambda s: replace(s, line=s.line + lines))

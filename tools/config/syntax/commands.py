@@ -10,7 +10,7 @@ from . import jsonfile, yamlfile
 from .shell import Launch, Script
 from .shellvalues import UNKNOWN
 from .shellwords import Traced
-from .source import Item, Refused, source
+from .source import Item, Refused, short, source
 
 FLAG = re.compile(r"--?([A-Za-z][\w.\-]*)(=|$)")
 OVERRIDE = re.compile(r"[+~]{0,2}([A-Za-z_][\w./@\-]*)=")
@@ -65,7 +65,7 @@ def read(script: Script) -> ScriptItems:
             continue
         own = [_env(n, v, spans, group) for n, v in launch.environment.items() if UNKNOWN not in v.text]
         first = launch.words[0].text
-        if first.rsplit("/", 1)[-1] in IGNORED:
+        if short(first) in IGNORED:
             continue
         if first.startswith("--") and out.commands:
             if launch.words[0].start >= 0:
@@ -73,7 +73,7 @@ def read(script: Script) -> ScriptItems:
             orphan = _Reader(launch, group, spans).run()
             out.commands[-1].items += orphan.items
             continue
-        if first.rsplit("/", 1)[-1] in CONTAINERS:
+        if short(first) in CONTAINERS:
             launch, inside = _contained(launch)
             own += [_env(n, v, spans, group) for n, v in inside.items() if UNKNOWN not in v.text]
         command = _Reader(launch, group, spans).run()

@@ -16,7 +16,7 @@ from .expansion import Expansion, Value
 from .shellsyntax import Case, Command, Function, Group, If, Loop, Statement, parse
 from .shellvalues import MAX_TEXT, UNKNOWN
 from .shellwords import MAX_NESTING, Lexer, Traced
-from .source import Refused
+from .source import Refused, short
 
 MAX_STATEMENTS = 20_000
 """Most statements followed, loops and functions included."""
@@ -79,10 +79,6 @@ def run(text: str | Traced, files: Mapping[str, Traced] | None = None) -> Script
         raise Refused(f"shell script nested deeper than {MAX_NESTING} levels; not read") from None
     shell.script.variables = {n: v for n, v in shell.variables.items() if isinstance(v, Traced)}
     return shell.script
-
-
-def _base(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
 
 
 class Shell(Expansion):
@@ -233,11 +229,11 @@ class Shell(Expansion):
             self.block(parse(joined))
             return True
         for i, word in enumerate(words[:-1]):
-            shell = i > 0 and words[i - 1].text.rsplit("/", 1)[-1] in ("bash", "sh")
+            shell = i > 0 and short(words[i - 1].text) in ("bash", "sh")
             if shell and word.text in ("-c", "-lc", "-ec"):
                 self.block(parse(words[i + 1]))
                 return True
-        if name in ("source", ".") and len(words) > 1 and (inside := self.files.get(_base(words[1].text))):
+        if name in ("source", ".") and len(words) > 1 and (inside := self.files.get(short(words[1].text))):
             self.block(parse(inside))
             return True
         if name == "set" and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):

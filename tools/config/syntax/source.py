@@ -83,6 +83,11 @@ class Source:
         return offset - self.starts[self.line(offset) - 1]
 
 
+def short(path: str) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
+
+
 def source(name: str, text: str) -> Source:
     starts = [0]
     at = text.find("\n")

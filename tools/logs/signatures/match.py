@@ -277,9 +277,11 @@ def _plain_words(data: bytes, words: tuple[bytes, ...]) -> Iterator[tuple[int, i
 
 def find_plain(data: bytes) -> Iterator[tuple[int, int]]:
     """First pass with `re`, for small files and where hyperscan is not installed."""
+    low = data.lower()
     for row in range(len(TABLE)):
-        words = _words(row)
-        if words and not any(word in data for word in words):
+        words, cased = _words(row)
+        text = data if cased else low
+        if words and not any(word in text for word in words):
             continue
         for match in _byte_pattern(row).finditer(data):
             yield row, max(match.start(), match.end() - 1)
@@ -291,13 +293,14 @@ def _byte_pattern(row: int) -> re.Pattern[bytes]:
 
 
 @cache
-def _words(row: int) -> tuple[bytes, ...]:
-    """Words of which every match of the row holds one; empty if that cannot be told.
+def _words(row: int) -> tuple[tuple[bytes, ...], bool]:
+    """Words of which every match of the row holds one, empty if that cannot be told, and whether their case counts.
 
     Compiling all rows takes longer than all the rest of a small scan: a row whose words are absent is not compiled.
     """
     pattern = TABLE[row].pattern
-    return () if "(?i" in pattern else tuple(word.encode() for word in words_of(pattern, 3))
+    words, cased = words_of(pattern, 3), "(?i" not in pattern
+    return tuple(word.encode() if cased else word.encode().lower() for word in words), cased
 
 
 def _unanchored(pattern: str) -> bytes:

@@ -188,12 +188,14 @@ def _sawing(line: Line) -> Iterator[Finding]:
     if len(v) < 2 * LONG:
         return
     falls = np.flatnonzero(v[:-1] - v[1:] >= FALL * np.ptp(v)) + 1
+    if not len(falls):
+        return
     gaps = np.diff(line.at)
-    again = [i for i in falls.tolist() if line.at[i] and gaps[i - 1] > AGAIN * max(float(np.median(gaps)), 1.0)]
-    if not again or len(again) < len(falls):
+    again = falls[(line.at[falls] > 0) & (gaps[falls - 1] > AGAIN * max(float(np.median(gaps)), 1.0))].tolist()
+    if len(again) < len(falls):
         return
     parts = [p for p in np.split(np.arange(len(v)), again) if len(p) >= LONG]
-    levels = [_growth(line.only(np.isin(np.arange(len(v)), p))) for p in parts]
+    levels = [_growth(line.only(p)) for p in parts]
     each = [float(np.polyfit(line.x[p], v[p], 1)[0]) for p in parts]
     grown = [level for level in levels if level is not None]
     if len(grown) < max(2, len(parts)) or max(each) > ALIKE * min(each):

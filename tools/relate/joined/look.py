@@ -127,6 +127,7 @@ def joined(
         *families.families(some),
         *restarts.restarted(lines),
         *restarts.raised(lines),
+        *restarts.extended(lines),
         *grown.grown(lines),
         *grown.growing(lines),
         *marked.marked(some),

@@ -1,5 +1,6 @@
-"""Learning rates that start over in the middle of a run, by a fall at one place and a climb beyond what was before; and
-rates that are raised at one place, which no schedule does behind its warm-up."""
+"""Learning rates that start over in the middle of a run: by a fall at one place and a climb beyond what was before, or
+out of the floor of their decay to where a longer schedule stands; and rates that are raised at one place, which no
+schedule does behind its warm-up."""
 
 from __future__ import annotations
 
@@ -15,18 +16,20 @@ DROP, BEYOND = 0.5, 1.1
 """Share of the level to which the rate falls at once at most, and times the level before that it climbs to."""
 CLIMB = 3
 """Points of the climb at least."""
-
-
 RAISED = 1.5
 """Times the level before that a rate is raised to from one point to the next."""
 
 
+def _rates(lines: Sequence[Line], least: int) -> Iterator[Line]:
+    """The learning rates by step, whole and of at least so many points."""
+    rates = (x for x in lines if x.name == "learning_rate" and x.axis == "step" and len(x) >= least)
+    return (x for x in rates if np.isfinite(x.values).all())
+
+
 def raised(lines: Sequence[Line]) -> Iterator[Finding]:
     """Where the learning rate jumps up at one place behind its warm-up, beyond all before, and stays there."""
-    for line in lines:
+    for line in _rates(lines, 4 * LEAST):
         v = line.values
-        if line.name != "learning_rate" or line.axis != "step" or len(line) < 4 * LEAST or not np.isfinite(v).all():
-            continue
         for i in np.flatnonzero((v[1:] >= RAISED * v[:-1]) & (v[:-1] > 0)).tolist():
             before, after = v[i - LEAST + 1 : i + 1], v[i + 1 : i + 1 + LEAST]
             settled = i >= LEAST and (np.diff(before) <= 0).all() and len(after) == LEAST
@@ -48,17 +51,49 @@ def _raised(line: Line, i: int) -> Finding:
 
 def restarted(lines: Sequence[Line]) -> Iterator[Finding]:
     """Where the schedule of the learning rate begins again."""
-    for line in lines:
+    for line in _rates(lines, LEAST):
         values = line.values
-        if line.name != "learning_rate" or line.axis != "step" or len(line) < LEAST or not np.isfinite(values).all():
-            continue
         for i in np.flatnonzero(values[1:] < DROP * values[:-1]).tolist():
+            if i < CLIMB or values[i] > values[i - CLIMB]:
+                continue
             before, rest = float(values[i]), values[i + 1 :]
             top = int(rest.argmax())
-            falling = i >= CLIMB and values[i] <= values[i - CLIMB]
-            if falling and top >= CLIMB and rest[top] >= BEYOND * before and (np.diff(rest[: top + 1]) >= 0).all():
+            if top >= CLIMB and rest[top] >= BEYOND * before and (np.diff(rest[: top + 1]) >= 0).all():
                 yield _told(line, i, top)
                 return
+
+
+FLOOR, OUT = 0.03, 0.1
+"""Shares of the highest rate so far: what a decay has come down to, and what a jump out of it reaches at least."""
+CYCLE = 0.95
+"""Share of the highest rate so far from which on a jump is the next cycle of a schedule that has them."""
+
+
+def extended(lines: Sequence[Line]) -> Iterator[Finding]:
+    """Where a rate that had decayed to its floor jumps to the middle of a longer schedule, as when a training is
+    resumed with more steps than it was planned for. Cycles, which jump back to their top, are none."""
+    for line in _rates(lines, 2 * LEAST):
+        v = line.values
+        top = np.maximum.accumulate(v)
+        jumps = (v[:-1] <= FLOOR * top[:-1]) & (v[1:] >= OUT * top[:-1]) & (v[1:] <= CYCLE * top[:-1])
+        for i in np.flatnonzero(jumps).tolist():
+            fell, rest = np.diff(v[max(0, i - LEAST) : i + 1]), v[i + 1 : i + 1 + LEAST]
+            if i >= LEAST and (fell <= 0).all() and len(rest) > CLIMB and (np.diff(rest) <= 0).all():
+                yield _longer(line, i, int(jumps.sum()))
+                return
+
+
+def _longer(line: Line, i: int, times: int) -> Finding:
+    before, after = float(line.values[i]), float(line.values[i + 1])
+    return Finding(
+        "lr-starts-over", Severity.S2,
+        f"{line.key} had decayed to {before:.3g} at {line.where(i)} and is {after:.3g} at {line.where(i + 1)} "
+        f"({times} such places): the schedule was made anew for a longer training.",
+        f"{line.key} 在{line.where(i)}已降到 {before:.3g}，到{line.where(i + 1)}变为 {after:.3g}（共 {times} 处）："
+        "调度按更长的训练重新生成。",
+        (line.evidence(i), line.evidence(i + 1)),
+        {"before": before, "low": before, "high": after, "at": float(line.x[i + 1]), "times": times},
+    )  # fmt: skip
 
 
 def _told(line: Line, i: int, top: int) -> Finding:

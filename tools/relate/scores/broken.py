@@ -37,11 +37,14 @@ def broken(lines: Sequence[Line]) -> Iterator[Finding]:
 def _breaks(loss: Line) -> list[int]:
     """Points from which the loss stands far above what it was before, each the first of its jump."""
     out: list[int] = []
-    for i in range(2 * WIDTH, len(loss) - HELD):
-        before, behind = loss.values[i - WIDTH : i], loss.values[i : i + HELD]
+    low = np.lib.stride_tricks.sliding_window_view(loss.values, HELD).min(axis=1)
+    least = np.lib.stride_tricks.sliding_window_view(loss.values, WIDTH).min(axis=1)
+    places = np.arange(2 * WIDTH, len(loss) - HELD)
+    for i in places[low[places] > JUMP * least[places - WIDTH]].tolist():  # the median is no lower than the least
+        before = loss.values[i - WIDTH : i]
         level = float(np.median(before))
         spread = float(np.median(np.abs(before - level))) * 1.4826
-        if behind.min() > max(JUMP * level, level + FAR * spread) and (not out or i - out[-1] > WIDTH):
+        if low[i] > max(JUMP * level, level + FAR * spread) and (not out or i - out[-1] > WIDTH):
             out.append(i)
     return out
 

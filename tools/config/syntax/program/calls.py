@@ -48,24 +48,24 @@ ADAM = """Adam AdamW Adam8bit AdamW8bit PagedAdam PagedAdamW PagedAdamW8bit Page
 OTHER = """SGD Lion Lion8bit Adafactor RMSprop RMSProp Adagrad Adadelta Rprop Sophia SophiaG Shampoo SOAP Muon Prodigy
     Novograd"""
 SCHEDULES = {
-    "CosineAnnealingLR": "cosine",
-    "CosineAnnealingWarmRestarts": "cosine",
-    "CosineDecay": "cosine",
-    "ExponentialLR": "exponential",
-    "MultiStepLR": "multistep",
-    "StepLR": "step",
-    "PolynomialLR": "polynomial",
-    "OneCycleLR": "onecycle",
-    "ReduceLROnPlateau": "plateau",
-    "get_cosine_schedule_with_warmup": "cosine",
-    "get_linear_schedule_with_warmup": "linear",
-    "get_constant_schedule_with_warmup": "constant_with_warmup",
-    "get_constant_schedule": "constant",
-    "get_polynomial_decay_schedule_with_warmup": "polynomial",
-    "get_inverse_sqrt_schedule": "inverse_sqrt",
-    "get_wsd_schedule": "warmup_stable_decay",
-    "get_cosine_with_hard_restarts_schedule_with_warmup": "cosine_with_restarts",
-    "get_cosine_with_min_lr_schedule_with_warmup": "cosine_with_min_lr",
+    name: schedule
+    for schedule, names in {
+        "cosine": "CosineAnnealingLR CosineAnnealingWarmRestarts CosineDecay get_cosine_schedule_with_warmup",
+        "exponential": "ExponentialLR",
+        "multistep": "MultiStepLR",
+        "step": "StepLR",
+        "polynomial": "PolynomialLR get_polynomial_decay_schedule_with_warmup",
+        "onecycle": "OneCycleLR",
+        "plateau": "ReduceLROnPlateau",
+        "linear": "get_linear_schedule_with_warmup",
+        "constant_with_warmup": "get_constant_schedule_with_warmup",
+        "constant": "get_constant_schedule",
+        "inverse_sqrt": "get_inverse_sqrt_schedule",
+        "warmup_stable_decay": "get_wsd_schedule",
+        "cosine_with_restarts": "get_cosine_with_hard_restarts_schedule_with_warmup",
+        "cosine_with_min_lr": "get_cosine_with_min_lr_schedule_with_warmup",
+    }.items()
+    for name in names.split()
 }
 """Name of a schedule's class or function -> the schedule."""
 RATE = _means(learning_rate="lr learning_rate", weight_decay="weight_decay", grad_clip="clipnorm global_clipnorm")
