@@ -17,7 +17,7 @@ from ...series import Series
 from ...vocabulary import VOCABULARY
 from .holders import capacity, fragmented, holders, taken
 from .match import TABLE, Hit, Hits
-from .parts import TOLD, parts
+from .parts import TOLD, bare, parts
 from .phases import FRAME, frames, in_a_start, phases
 from .signature import CHECK
 from .software import GENERIC
@@ -335,9 +335,8 @@ def _led_to(cause: _Event, event: _Event) -> bool:
 
 def _finding(event: _Event, cause: _Event | None) -> Finding:
     """The finding of an event; a consequence is graded S2 (S3 stays)."""
-    signature, hit = event.hit.signature, event.hit
+    hit, severity, note, note_zh = event.hit, event.severity, "", ""
     said, said_zh, data = _said(event)
-    severity, note, note_zh = event.severity, "", ""
     if cause is not None:
         severity = max(severity, Severity.S2)
         data["follows"] = {"code": cause.code, "file": cause.file, "line": cause.hit.line}
@@ -348,7 +347,7 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
         note += f" Not fatal: {event.survived}."
         note_zh += " 并不致命：运行在此之后继续。"
     if event.back:
-        data["code"] = signature.code
+        data["code"] = hit.signature.code
     evidence = tuple(Evidence(event.file, h.line, rank=h.rank, text=clean(h.text)) for h in _kept(event.hits))
     first = Evidence(event.file, hit.line, rank=hit.rank, text=clean(hit.text))
     return Finding(
@@ -370,7 +369,7 @@ def _code(event: _Event, cause: _Event | None) -> str:
 def _said(event: _Event) -> tuple[str, str, dict[str, object]]:
     """What the event means, in both languages, and its data: of a bare exception, what it says and where it was."""
     signature = event.hit.signature
-    data: dict[str, object] = {"count": event.hits.count, "role": signature.role}
+    data: dict[str, object] = {"count": event.hits.count, "role": signature.role, **bare(event.hit)}
     told = stop(event.hit) if signature is GENERIC else None
     if event.code == "cuda-oom" and (card := capacity(event.hit.text)) is not None:
         data["card"] = card

@@ -76,7 +76,8 @@ PARTS = (
         "exception-in-data",
         bounded(
             r"torch/utils/data/|/datasets/(?:arrow_dataset|iterable_dataset|table|builder|packaged_modules|formatting)"
-            r"|in (?:__getitem__|\w{0,20}collat(?:e|or)\w{0,20}|preprocess\w{0,30}|tokenize_\w{1,30}"
+            r"|in (?:_?(?:load|read|iter|parse|open)_\w{0,20}(?:data\w{0,4}|jsonl?|csv|parquet|records?|samples?"
+            r"|examples?|rows?|corpus|shards?|lines?|split)|__getitem__|\w{0,20}collat(?:e|or)\w{0,20}|preprocess\w{0,30}|tokenize_\w{1,30}"
             r"|(?:format|convert|encode|to)_\w{0,20}(?:chat|messages?|examples?|records?|samples?|features|prompts?))$"
             r"|/(?:data_?loader|data_?set|collat\w{1,4}|preprocess\w{0,10}|loader)s?\.py\", line"
         ),
@@ -158,6 +159,14 @@ PARTS = (
 TOLD = tuple(dict.fromkeys(code for part in PARTS for code in part.of))
 """The part whose frame is the innermost one has it."""
 CODES = declare("parts", *((part.code, CHECK, part.en) for part in PARTS))
+
+
+def bare(hit: Hit) -> dict[str, str]:
+    """What its finding says where only the type of the error speaks: its words have their meaning in one part of a
+    program (`Signature.within`), and the traceback shows another."""
+    part = next((p for p in PARTS if p.code == hit.signature.within), None)
+    told = [text.rstrip() for _, text in frames(hit)] if part is not None else []
+    return {"of": UNNAMED} if part is not None and told and not any(map(part.tells, told)) else {}
 
 
 def parts(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:

@@ -210,9 +210,15 @@ ROWS = (
         ("placement group created",),
     ),
     Signature(
-        "open-files-limit", S0, r"Too many open files|received 0 items of ancdata",
+        "open-files-limit", S0, r"Too many open files",
         "the limit of open files is reached", "打开文件数达到上限",
-        ("OSError: [Errno 24] Too many open files: 'shard-001.tar'", "RuntimeError: received 0 items of ancdata"),
+        ("OSError: [Errno 24] Too many open files: 'shard-001.tar'",),
         ("open files limit: 65536",),
+    ),
+    Signature(
+        "shared-tensor-not-passed", S0, r"received \d{1,4} items of ancdata",
+        "a tensor that processes share arrived without its file: the limit of open files is reached", "进程间共享的张量没有带上文件描述符：打开文件数达到上限",
+        ("RuntimeError: received 0 items of ancdata",),
+        ("    raise RuntimeError('received %d items of ancdata' %", "OSError: [Errno 24] Too many open files"),
     ),
 )  # fmt: skip

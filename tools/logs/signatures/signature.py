@@ -44,6 +44,10 @@ class Signature:
     lasting: bool = False
     """What the line says holds for the rest of the run, so that further steps do not show that it was survived."""
 
+    within: str = ""
+    """The part of a program (`parts`) in which its words have this meaning: they are those of any error of that type.
+    Where the traceback shows it nowhere, the finding says of itself that nothing is named (`of`)."""
+
     def __post_init__(self) -> None:
         for name in ("code", "pattern", "en", "zh", "shows"):
             if not getattr(self, name):
