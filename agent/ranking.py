@@ -22,7 +22,7 @@ from typing import Literal
 from ..knowledge.entry import Cause, Entry
 from ..knowledge.runbook import Runbook
 from ..tools.findings import Finding, Severity
-from .signs.standing import changed_by, is_hazard, is_set, kind_of
+from .signs.standing import UNNAMED, changed_by, is_bare, is_hazard, is_set, kind_of
 
 STRENGTH = {"decisive": 100.0, "strong": 8.0, "moderate": 3.0, "weak": 1.5}
 """Likelihood ratio of each strength word; `triage eval fit` reports measured ones beside it."""
@@ -39,8 +39,8 @@ UNSEEN = 0.1
 """What the words for an entry weigh when the run shows something else and nothing of that entry."""
 BESIDE = 3.0
 """Likelihood ratio against an entry for a serious finding of the run that it does not account for."""
-NOTE = "weak"
-"""The most that an S3 finding, a note, says for an entry, unless it is decisive."""
+NOTE, BARE = "weak", "strong"
+"""The most that an S3 finding, a note, says for an entry, unless it is decisive; the most that a bare error says."""
 ELSEWHERE = 3.0
 """Likelihood ratio against an entry of another kind of training."""
 TRAINING = {
@@ -56,8 +56,6 @@ SERVED = "inference"
 OPERATION = "ops"
 """Stage of what befalls a job whatever it trains."""
 LITTLE = ("weak", "moderate")
-UNNAMED = "uncaught-exception"
-"""The error that a program stopped with, whatever it says: what follows it names the failure."""
 ALIGNMENT = frozenset(("dpo", "rm", "rl"))
 """Kinds of training whose own measures show which it is."""
 CAUSE = 0.5
@@ -301,7 +299,10 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     cause = max(entry.causes, key=lambda c: sum(_ratios(c.for_, by_code)), default=None)
     if cause and not _ratios(cause.for_, by_code):
         cause = None
-    weights: Mapping[str, str] = entry.speaks.for_
+    weights: Mapping[str, str] = {
+        code: BARE if word == "decisive" and is_bare(by_code.get(code)) else word
+        for code, word in entry.speaks.for_.items()
+    }
     for_ = tuple(f for code, f in by_code.items() if code in weights)
     opposing = {code: word for code, word in entry.speaks.against.items() if not _beside(by_code, code, weights)}
     against = tuple(f for code, f in by_code.items() if code in opposing)
@@ -320,12 +321,13 @@ def _weigh(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
     opposition = _discounted(_ratios(opposing, by_code, notes=True))
     score = math.log(PRIOR[entry.prior] + WORDS * _words(entry, by_code, relevance)) + support - opposition
     score -= _discounted([math.log(BESIDE)] * len(beside))
+    said = [f for f in for_ if not is_bare(f)]
     status: Status
     if (against and opposition > support) or _no_answer(entry, by_code, relevance):
         status = "refuted"
-    elif entry.kind != "benign" and any(weights[f.code] == "decisive" and _agreed(f, for_) for f in for_):
+    elif entry.kind != "benign" and any(weights[f.code] == "decisive" and _agreed(f, for_) for f in said):
         status = "established"
-    elif any(weights[f.code] in ("decisive", "strong", "moderate") for f in for_):
+    elif any(weights[f.code] in ("decisive", "strong", "moderate") for f in said):
         status = "supported"
     else:
         status = "possible"

@@ -258,7 +258,8 @@ def _binary(name: str, by_name: Recognised | None, alone: bool) -> Recognised | 
 
 def _text(name: str, head: bytes, by_name: Recognised | None, alone: bool) -> Recognised | None:
     suffix = PurePath(name).suffix.lower()
-    if _STACK_TEXT.search(head):
+    crashed = not by_name and _LOG_NAME.search(name) is not None and b"Fatal Python error: " in head
+    if _STACK_TEXT.search(head) and not crashed:
         return Recognised("stack", "thread stacks in its first lines")
     if suffix in (".json", ".jsonl", ".ndjson", ".csv", ".tsv") or (not suffix and head.lstrip()[:1] in b"{["):
         found = _structured(name, suffix, head, by_name)

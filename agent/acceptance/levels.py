@@ -26,7 +26,8 @@ HUNG = frozenset(("hang-no-progress", "rank-missing", "collective-mismatch", "ra
 """Findings that say that a run stands still, beside the errors of a log."""
 ELSEWHERE = frozenset((
     "sizes-not-divisible", "batch-not-divisible", "data-schema-mismatch", "data-empty", "data-parse-error",
-    "loss-scale-collapse", "vocab-embedding-mismatch", "context-length-exceeded",
+    "loss-scale-collapse", "vocab-embedding-mismatch", "context-length-exceeded", "group-of-one",
+    "groups-without-signal", "processes-exceed-devices",
 ))  # fmt: skip
 """Errors of a log that checks of settings, data or checkpoints find as well, in runs that never stopped."""
 STOPPED = HUNG.union(*(module.CODES for module in (causes, holders, match, parts, phases))) - ELSEWHERE

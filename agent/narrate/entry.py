@@ -7,11 +7,9 @@ from ...tools.catalogue import checks
 from ...tools.findings import Finding
 from ..diagnose import LEAST, LIKELY, Diagnosis
 from ..ranking import SERIOUS, Hypothesis
+from ..signs.standing import UNNAMED, is_bare
 from .sources import cite, named
 from .words import AFTER, BASIS, IS, NEEDS, RULES, STEPS, WORDS
-
-UNCAUGHT = "uncaught-exception"
-"""The code of an error that no signature names."""
 
 
 def criterion(c: Criterion, lang: str) -> str:
@@ -63,10 +61,11 @@ def checked(h: Hypothesis) -> list[Finding]:
 
 
 def stopped(d: Diagnosis) -> Finding | None:
-    """The error that ended a program, where it is all that is known."""
+    """The error that ended a program, where it and the place where it was raised are all that is known."""
     fatal = [f for f in d.findings if f.severity in SERIOUS]
-    alone = d.state == "inconclusive" and fatal and all(f.code == UNCAUGHT for f in fatal)
-    return next((f for f in fatal if f.evidence and f.evidence[0].text), None) if alone else None
+    alone = d.state == "inconclusive" and all(f.code == UNNAMED or is_bare(f) for f in fatal)
+    own = sorted(fatal, key=lambda f: (f.code != UNNAMED, "role" not in f.data))  # a place has no line of its own
+    return next((f for f in own if f.evidence and f.evidence[0].text), None) if alone else None
 
 
 def begins(d: Diagnosis) -> bool:

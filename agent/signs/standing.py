@@ -9,6 +9,8 @@ from ...tools.findings import PROGRAM, STANDING, Finding
 
 SET, ABSENT = "set", "absent"
 """Kinds of standing facts beside `PROGRAM`: what is set, and what was not found."""
+UNNAMED = "uncaught-exception"
+"""The error that a program stopped with, whatever it says: what follows it names the failure."""
 
 
 def is_set(finding: Finding) -> bool:
@@ -19,6 +21,12 @@ def is_set(finding: Finding) -> bool:
 def is_hazard(finding: Finding) -> bool:
     """Whether this is a rule's finding in a program, which names the entry that it would lead to, or made of such."""
     return "entry" in finding.data or finding.data.get(STANDING) == PROGRAM
+
+
+def is_bare(finding: Finding | None) -> bool:
+    """Whether a finding rests on the type of an error or the place where it was raised alone: its words name nothing,
+    so that an entry it leads to is only possible."""
+    return finding is not None and finding.data.get("of") == UNNAMED
 
 
 def kind_of(finding: Finding) -> str:

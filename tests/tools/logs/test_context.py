@@ -157,13 +157,13 @@ def test_the_last_traceback_of_a_script_is_the_one_that_ended_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "between",
-    ["\nDuring handling of the above exception, another exception occurred:\n\n",
-     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"],
+    ("between", "ends"),
+    [("\nDuring handling of the above exception, another exception occurred:\n\n", "RuntimeError: it was not kept"),
+     ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", "RuntimeError: Cannot save checkpoint")],
 )  # fmt: skip
-def test_tracebacks_that_belong_together_are_one_end(tmp_path, between):
+def test_tracebacks_that_belong_together_are_one_end(tmp_path, between, ends):
     first = TRACE.format(script="train.py", line=2, error="KeyError: 3")
-    last = TRACE.format(script="train.py", line=90, error="RuntimeError: Cannot save checkpoint")
+    last = TRACE.format(script="train.py", line=90, error=ends)
     told = found(tmp_path, first + between + last)
     assert told["uncaught-exception"].severity == "S1"
 

@@ -76,3 +76,23 @@ def test_the_frame_agrees_with_the_error(code, frames, error):
 )  # fmt: skip
 def test_another_frame_says_nothing(code, frames, error):
     assert code not in found("train.py main", *frames, error=error)
+
+
+@pytest.mark.parametrize(
+    ("code", "frames", "error"),
+    [
+        ("exception-in-data", ("torch/nn/modules/container.py __getitem__",), "IndexError: index 24 is out of range"),
+        ("exception-in-data", ("lib/python3.11/os.py __getitem__",), "KeyError: 'LOCAL_WORLD_SIZE'"),
+        ("exception-in-scheduler", ("sglang/srt/managers/scheduler.py event_loop",), "AssertionError"),
+        ("exception-in-scheduler", ("vllm/v1/core/sched/scheduler.py schedule",), "KeyError: 'req-3'"),
+    ],
+)
+def test_a_frame_that_only_looks_like_the_part_says_nothing(code, frames, error):
+    assert code not in found("train.py main", *frames, error=error)
+
+
+@pytest.mark.parametrize(
+    "where", ["megatron/core/optimizer_param_scheduler.py __init__", "x/warm.py get_cosine_schedule_with_warmup"]
+)
+def test_a_schedule_that_refuses_its_values_is_told_by_its_frame(where):
+    assert "exception-in-scheduler" in found("train.py main", where, error="AssertionError")

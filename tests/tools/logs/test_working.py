@@ -33,8 +33,18 @@ def codes(tmp_path, lines) -> set[str]:
         [*bars(range(1, 11)), OVER],
         [*bars(range(1, 11), "tokenising", form="{p}.5% {n}/900000 [{m:02}:00<{r}:00]"), OVER],
         [*bars(range(1, 16), "eval", clock=True), f"03:15:20 {OVER}"],
+        [*bars(range(10, 11), "merge"), OVER, *bars(range(11, 12), "merge")],
+        ["[rank0] writing part 4/40, elapsed 9m50s", OVER, "[rank0] writing part 5/40, elapsed 10m20s"],
+        ["保存分片 11/90 已用 0:09:58", OVER, "保存分片 12/90 已用 0:10:31"],
     ],
-    ids=["from the beginning of the wait", "without a picture", "longer than the wait, by the clock"],
+    ids=[
+        "from the beginning of the wait",
+        "without a picture",
+        "longer than the wait, by the clock",
+        "once before and once after it",
+        "counted, without a bar",
+        "counted, in Chinese",
+    ],
 )
 def test_work_that_gets_on_while_the_others_wait_is_told(tmp_path, lines):
     assert "rank-works-on" in codes(tmp_path, lines)
@@ -50,8 +60,20 @@ def test_work_that_gets_on_while_the_others_wait_is_told(tmp_path, lines):
         [*bars(range(1, 11)), "Map: 100%|██████| 900000/900000 [10:30<00:00, 300 examples/s]", OVER],
         [*bars(range(1, 11))],
         [OVER],
+        ["[rank0] writing part 4/40, elapsed 9m50s", OVER, "[rank0] writing part 4/40, elapsed 10m20s"],
+        ["[rank0] writing part 4/40, elapsed 1m50s", OVER, "[rank0] writing part 5/40, elapsed 2m20s"],
     ],
-    ids=["too short", "a training that hung at last", "stopped long before", "drawn once", "done", "no wait", "no bar"],
+    ids=[
+        "too short",
+        "a training that hung at last",
+        "stopped long before",
+        "drawn once",
+        "done",
+        "no wait",
+        "no bar",
+        "counted and still",
+        "counted, too short",
+    ],
 )
 def test_a_wait_in_which_nothing_moves_to_the_end_is_left_to_the_hang(tmp_path, lines):
     assert "rank-works-on" not in codes(tmp_path, lines)

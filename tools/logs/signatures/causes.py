@@ -17,11 +17,11 @@ from ...series import Series
 from ...vocabulary import VOCABULARY
 from .holders import capacity, fragmented, holders, taken
 from .match import TABLE, Hit, Hits
-from .parts import TOLD, parts
+from .parts import TOLD, bare, parts
 from .phases import FRAME, frames, in_a_start, phases
 from .signature import CHECK
 from .software import GENERIC
-from .uncaught import restarts, stop
+from .uncaught import handled, restarts, stop
 
 PROGRESS_STEPS = 3
 """Different steps logged after a hit, within the attempt, that show that the run survived it. Own judgement."""
@@ -196,7 +196,8 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
 def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]:
     """One event for each code, in the order of lines; a generic exception that a better row names is dropped."""
     known = [h for row, hits in rows.items() if TABLE[row] is not GENERIC for h in _kept(hits)]
-    named, words = {h.line for h in known}, {_NUMBERS.sub("", h.text) for h in known}
+    words = {_NUMBERS.sub("", h.text) for h in known}
+    named = {n for h in known for n in (h.line, *handled(h))}
     again = restarts(h for hits in rows.values() for h in _kept(hits))
     life = replace(life, starts=tuple(sorted({*life.starts, *again}))) if again else life
     events: dict[str, _Event] = {}
@@ -208,8 +209,7 @@ def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]
             old = events.get(event.code)
             if old is None or event.order < old.order:
                 events[event.code] = event
-    ended = _each_time([*events.values()])
-    return _without_warnings(sorted(ended, key=lambda e: e.hit.line))
+    return _without_warnings(sorted(_each_time([*events.values()]), key=lambda e: e.hit.line))
 
 
 def _each_time(events: list[_Event]) -> list[_Event]:
@@ -306,10 +306,10 @@ def _dies_again(hits: Hits, life: Timeline) -> bool:
 
 
 def _first_cause(events: Sequence[_Event]) -> _Event | None:
-    """The first serious event that is no echo; if all are echoes, the first of them."""
+    """The first serious event that is no echo; if all are echoes, the first of the gravest."""
     serious = [e for e in events if e.severity in (Severity.S0, Severity.S1) or e.code == "interrupted"]
     own = [e for e in serious if e.hit.signature.role == "cause" and e.severity != Severity.S3]
-    return own[0] if own else (serious[0] if serious else None)
+    return own[0] if own else min(serious, key=lambda e: e.severity, default=None)
 
 
 def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | None:
@@ -335,9 +335,8 @@ def _led_to(cause: _Event, event: _Event) -> bool:
 
 def _finding(event: _Event, cause: _Event | None) -> Finding:
     """The finding of an event; a consequence is graded S2 (S3 stays)."""
-    signature, hit = event.hit.signature, event.hit
+    hit, severity, note, note_zh = event.hit, event.severity, "", ""
     said, said_zh, data = _said(event)
-    severity, note, note_zh = event.severity, "", ""
     if cause is not None:
         severity = max(severity, Severity.S2)
         data["follows"] = {"code": cause.code, "file": cause.file, "line": cause.hit.line}
@@ -348,7 +347,7 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
         note += f" Not fatal: {event.survived}."
         note_zh += " 并不致命：运行在此之后继续。"
     if event.back:
-        data["code"] = signature.code
+        data["code"] = hit.signature.code
     evidence = tuple(Evidence(event.file, h.line, rank=h.rank, text=clean(h.text)) for h in _kept(event.hits))
     first = Evidence(event.file, hit.line, rank=hit.rank, text=clean(hit.text))
     return Finding(
@@ -370,7 +369,7 @@ def _code(event: _Event, cause: _Event | None) -> str:
 def _said(event: _Event) -> tuple[str, str, dict[str, object]]:
     """What the event means, in both languages, and its data: of a bare exception, what it says and where it was."""
     signature = event.hit.signature
-    data: dict[str, object] = {"count": event.hits.count, "role": signature.role}
+    data: dict[str, object] = {"count": event.hits.count, "role": signature.role, **bare(event.hit)}
     told = stop(event.hit) if signature is GENERIC else None
     if event.code == "cuda-oom" and (card := capacity(event.hit.text)) is not None:
         data["card"] = card

@@ -72,7 +72,7 @@ ROWS = (
     ),
     Signature(
         "killed-without-reason", S0,
-        r"[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|[Ee]xit ?[Cc]ode\s*:?\s*(-9|137)\b|return code = -9\b|(was|is) killed by signal: Killed|exited on signal 9\b|terminated with signal SIGKILL|DataLoader worker \(pid\(s\) .{1,80}exited unexpectedly|^Killed$|: line \d+:\s+\d+ Killed\b",
+        r"[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|[Ee]xit ?[Cc]ode\s*:?\s*(-9|137)\b|return (code = )?-9\b|(was|is) killed by signal: Killed|exited on signal 9\b|terminated with signal SIGKILL|DataLoader worker \(pid\(s\) .{1,80}exited unexpectedly|^Killed$|: line \d+:\s+\d+ Killed\b",
         "the process was killed (SIGKILL), and this line does not say by whom: the host's memory, or somebody from outside", "进程被强制杀死（SIGKILL），这一行没有说明原因：主机内存耗尽，或被外部杀掉",
         (
             "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.",
@@ -87,7 +87,7 @@ ROWS = (
     ),
     Signature(
         "shm-exhausted", S0,
-        r"insufficient shared memory|/(dev|run)/shm.{0,80}(No space|ENOSPC|full|too small|空间不足|已满)|No space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}(No space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return code = -7\b|Signal 7 \(SIGBUS\)",
+        r"insufficient shared memory|/(dev|run)/shm.{0,80}(No space|ENOSPC|full|too small|空间不足|已满)|No space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}(No space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return (code = )?-7\b|Signal 7 \(SIGBUS\)",
         "shared memory (/dev/shm) is too small", "共享内存（/dev/shm）不足",
         (
             "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
@@ -97,6 +97,7 @@ ROWS = (
             "posix_fallocate on shared memory file failed: No space left on device",
             "错误：写入共享内存失败，空间不足",
             "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7) local_rank: 0 (pid: 37386) of binary: python",
+            "[Error][launch.py:300:sigkill_handler] exits with return -7",
         ),
         ("OSError: [Errno 28] No space left on device: '/data/out'", "Increase /dev/shm if workers crash"),
     ),

@@ -16,10 +16,13 @@ from ...findings import Code
 from ...patterns import bounded, words_of
 from ...reading import Chunk, split_prefix, unwrapped
 from ...registry import table
-from . import gpu, misfits, programs, ranks, refused, software
+from . import checks, engines, gpu, joining, loading, misfits, programs, ranks, refused, software
 from .signature import CHECK, Signature
 
-TABLE: tuple[Signature, ...] = (*gpu.ROWS, *ranks.ROWS, *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS)
+TABLE: tuple[Signature, ...] = (
+    *gpu.ROWS, *ranks.ROWS, *programs.ROWS, *refused.ROWS, *misfits.ROWS, *software.ROWS,
+    *joining.ROWS, *engines.ROWS, *checks.ROWS, *loading.ROWS,
+)  # fmt: skip
 table("error signatures", ((f"{row.code} {row.pattern}", row) for row in TABLE))
 
 CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}
@@ -36,9 +39,9 @@ LEAD = 64 << 10
 """Bytes back from a hit in which the beginning of its line is looked for: a dump of arguments can be that long."""
 OPENS = 200
 """Bytes of that beginning that are looked at."""
-SMALL = 256 << 10
-"""Bytes up to which compiling the hyperscan database (0.35 s for this table) costs more than plain
-`re` (1.3 us a byte)."""
+SMALL = 512 << 10
+"""Bytes up to which compiling the hyperscan database (0.85 s for this table) costs more than plain `re` (0.3 to 1.4 us
+a byte, of 34 logs of 0.25 to 4 MB)."""
 
 SOURCE_CODE = re.compile(
     r"^\s*(?:#(?!\d)|//|/\*|\*\s|raise\b|except\b|if\b|elif\b|else\b|return\b|assert\b|print\(|def |class |import "
@@ -59,7 +62,7 @@ QUOTED = bounded(r"""^\s*(?:[\[{]\s*)*["'](?!level|severity)[^"']{0,60}["']?\s*[
 """A record of data (a model's answer, a prompt) that quotes an error."""
 TALK = bounded(
     r"(?i)\breceived request\b|\bprompts?: ?['\"]|\bif you (?:see|get|encounter|run into|hit)\b|\bto avoid\b"
-    r"|\bfor example\b|\be\.g\.|(?-i:^\s*\[Error\])"
+    r"|\bfor example\b|\be\.g\.|(?-i:^\s*\[Error\](?!\[))"
     r"|\bnon-default args:|\bNamespace\(|\b\w{0,30}(?:Arguments|Args)\(|\bargs?(?:uments)? ?[:=] ?\{"
     r"|^\s*(?:user|human|assistant|prompt|question|answer) ?[:>]|chat[_-]template['\"]? ?[:=] ?['\"{]|\{%"
     r"|\bengine\b.{0,40} with config:"

@@ -31,14 +31,24 @@ class Part:
     zh: str
     of: tuple[str, ...] = (UNNAMED,)
     """The codes of errors that this part is told of."""
+    never: re.Pattern[str] = re.compile(r"(?!)")
+    """Frames that only look like it."""
+
+    def tells(self, frame: str) -> bool:
+        """Whether a frame is one of this part."""
+        return self.inside.search(frame) is not None and self.never.search(frame) is None
 
 
 PARTS = (
     Part(
         "exception-in-scheduler",
-        bounded(r"lr_schedul\w{0,20}\.py|/schedul\w{0,20}\.py|in (?:_?get_(?:closed_form_)?lr|lr_lambda)$"),
+        bounded(
+            r"lr_schedul\w{0,20}\.py|param_schedul\w{0,20}\.py|/schedul\w{0,20}\.py"
+            r"|in (?:_?get_(?:closed_form_)?lr|lr_lambda|get_\w{0,20}schedule(?:r|_with_warmup)?)$"
+        ),
         "the learning-rate schedule stopped it: a value of it is of the wrong kind or out of its range",
         "是学习率调度出的错：它的某个取值类型不对或越界",
+        never=bounded(r"/(?:vllm|sglang|srt|lmdeploy|text_generation_server|ray|apscheduler|diffusers)/"),
     ),
     Part(
         "exception-in-checkpoint-save",
@@ -66,13 +76,18 @@ PARTS = (
         "exception-in-data",
         bounded(
             r"torch/utils/data/|/datasets/(?:arrow_dataset|iterable_dataset|table|builder|packaged_modules|formatting)"
-            r"|in (?:__getitem__|\w{0,20}collat(?:e|or)\w{0,20}|preprocess\w{0,30}|tokenize_\w{1,30}"
+            r"|in (?:_?(?:load|read|iter|parse|open)_\w{0,20}(?:data\w{0,4}|jsonl?|csv|parquet|records?|samples?"
+            r"|examples?|rows?|corpus|shards?|lines?|split)|__getitem__|\w{0,20}collat(?:e|or)\w{0,20}|preprocess\w{0,30}|tokenize_\w{1,30}"
             r"|(?:format|convert|encode|to)_\w{0,20}(?:chat|messages?|examples?|records?|samples?|features|prompts?))$"
             r"|/(?:data_?loader|data_?set|collat\w{1,4}|preprocess\w{0,10}|loader)s?\.py\", line"
         ),
         "reading or preparing a record of the data stopped it",
         "是读取或处理一条数据时出的错",
         (UNNAMED, "data-schema-mismatch", "data-parse-error"),
+        bounded(
+            r"/torch/nn/|/lib/python[\d.]{1,6}/(?:os|collections/\w{1,20}|weakref|enum|shelve)\.py\""
+            r"|/(?:omegaconf|model_loader|transformers/models|einops|jax|flax)/|/pytest|/_pytest/|unittest/"
+        ),
     ),
     Part(
         "exception-in-metrics",
@@ -146,12 +161,20 @@ TOLD = tuple(dict.fromkeys(code for part in PARTS for code in part.of))
 CODES = declare("parts", *((part.code, CHECK, part.en) for part in PARTS))
 
 
+def bare(hit: Hit) -> dict[str, str]:
+    """What its finding says where only the type of the error speaks: its words have their meaning in one part of a
+    program (`Signature.within`), and the traceback shows another."""
+    part = next((p for p in PARTS if p.code == hit.signature.within), None)
+    told = [text.rstrip() for _, text in frames(hit)] if part is not None else []
+    return {"of": UNNAMED} if part is not None and told and not any(map(part.tells, told)) else {}
+
+
 def parts(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
     """The part in which the exception of a finding was raised, nothing where its traceback names none."""
     among = [p for p in PARTS if of.code in p.of]
     hit = next((h for h in hits if of.evidence and h.line == of.evidence[0].line), None)
     for line, text in reversed(frames(hit) if hit else ()):
-        part = next((p for p in among if p.inside.search(text.rstrip())), None)
+        part = next((p for p in among if p.tells(text.rstrip())), None)
         if part is not None and hit is not None:
             yield at_frame(part.code, part.en, part.zh, (file, line, text), hit, of)
             return

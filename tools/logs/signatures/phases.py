@@ -109,7 +109,7 @@ def at_frame(code: str, en: str, zh: str, frame: tuple[str, int, str], hit: Hit,
         f"{file}:{line}: {en} (error at line {hit.line}).",
         f"{file}:{line}：{zh}（错误在第 {hit.line} 行）。",
         (Evidence(file, line, rank=hit.rank, text=clean(text)),),
-        {key: of.data[key] for key in ("survived", "follows") if key in of.data},
+        {"of": of.code, **{key: of.data[key] for key in ("survived", "follows") if key in of.data}},
     )
 
 

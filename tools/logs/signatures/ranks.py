@@ -22,7 +22,7 @@ ROWS = (
     ),
     Signature(
         "nccl-timeout", S0,
-        r"Watchdog caught collective operation timeout|Timeout at NCCL work|NCCL (operation|collective).{0,40}timed? ?out|[Nn][Cc][Cc][Ll] timeout|Timed out waiting \d+ms for (recv|send) operation|Heartbeat monitor timed out|wait timeout after \d+ms|Socket [Tt]imeout|NCCL operations have failed or timed out|watchdog got stuck for \d+ seconds|monitoredBarrier, but received errors while waiting|Notify register times out|^EI000[26]:",
+        r"Watchdog caught collective operation timeout|Timeout at NCCL work|NCCL (operation|collective).{0,40}timed? ?out|[Nn][Cc][Cc][Ll] timeout|Timed out waiting \d+ms for (recv|send) operation|Heartbeat monitor timed out|wait timeout after \d+ms|Socket [Tt]imeout|NCCL operations have failed or timed out|watchdog got stuck for \d+ seconds|monitoredBarrier, but received errors while waiting|^EI0002:",
         "a rank waited for the others until the time limit", "某个 rank 等待其他 rank 直至超时",
         (
             "[rank1]:[E1003 18:37:01 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6463, OpType=ALLREDUCE)",
@@ -156,7 +156,7 @@ ROWS = (
     ),
     Signature(
         "process-killed", S1,
-        r"SignalException: Process \d+ got signal: 1?[15]|Received signal (15|SIGTERM)|[Rr]eceived SIGTERM|Received (Signals\.SIG(TERM|INT|HUP)|\d{1,2}) death signal|got signal: 15|died with <Signals\.SIG(TERM|ABRT)|exitcode\s*: ?-(6|15)\b|return code = -(6|15)\b|Signal (6|15) \(SIG",
+        r"SignalException: Process \d+ got signal: 1?[15]|Received signal (15|SIGTERM)|[Rr]eceived SIGTERM|Received (Signals\.SIG(TERM|INT|HUP)|\d{1,2}) death signal|got signal: 15|died with <Signals\.SIG(TERM|ABRT)|exitcode\s*: ?-(6|15)\b|return (code = )?-(6|15)\b|Signal (6|15) \(SIG",
         "the process was ended by a signal", "进程被信号终止",
         ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 123 got signal: 15",
          "Received signal SIGTERM, saving a checkpoint", "  exitcode  : -6 (pid: 14750)"),
@@ -180,7 +180,7 @@ ROWS = (
         role="echo",
     ),
     Signature(
-        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return code = -(4|8|11)\b|Signal (4|8|11) \(SIG|: line \d+:\s+\d+ Segmentation fault|^Segmentation fault|Fatal Python error: Segmentation fault|Segfault encountered|Caught signal 11 \(Segmentation fault",
+        "native-crash", S0, r"died with <Signals\.SIG(SEGV|ILL|FPE)|exitcode\s*: ?-(4|8|11)\b|return (code = )?-(4|8|11)\b|Signal (4|8|11) \(SIG|: line \d+:\s+\d+ Segmentation fault|^Segmentation fault|Fatal Python error: Segmentation fault|Segfault encountered|Caught signal 11 \(Segmentation fault",
         "the process crashed in native code (segmentation fault, illegal instruction)", "进程在本机代码中崩溃（段错误、非法指令）",
         ("  traceback : Signal 11 (SIGSEGV) received by PID 1601371",
          "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 0 (pid: 1) of binary: python",
@@ -210,9 +210,15 @@ ROWS = (
         ("placement group created",),
     ),
     Signature(
-        "open-files-limit", S0, r"Too many open files|received 0 items of ancdata",
+        "open-files-limit", S0, r"Too many open files",
         "the limit of open files is reached", "打开文件数达到上限",
-        ("OSError: [Errno 24] Too many open files: 'shard-001.tar'", "RuntimeError: received 0 items of ancdata"),
+        ("OSError: [Errno 24] Too many open files: 'shard-001.tar'",),
         ("open files limit: 65536",),
+    ),
+    Signature(
+        "shared-tensor-not-passed", S0, r"received \d{1,4} items of ancdata",
+        "a tensor that processes share arrived without its file: the limit of open files is reached", "进程间共享的张量没有带上文件描述符：打开文件数达到上限",
+        ("RuntimeError: received 0 items of ancdata",),
+        ("    raise RuntimeError('received %d items of ancdata' %", "OSError: [Errno 24] Too many open files"),
     ),
 )  # fmt: skip

@@ -118,15 +118,15 @@ ROWS = (
     Signature(
         "no-trainable-parameters",
         S0,
-        r"No inf checks were recorded for this optimizer|cannot perform fine-tuning on purely quantized models|Target modules .{1,200}not found in the base model|[Nn]o modules were targeted for adaptation",
+        r"No inf checks were recorded for this optimizer",
         "nothing that the optimizer holds can be trained",
         "优化器里没有可训练的参数",
+        ("AssertionError: No inf checks were recorded for this optimizer.",),
         (
-            "AssertionError: No inf checks were recorded for this optimizer.",
-            "ValueError: Target modules {'q_proj', 'v_proj'} not found in the base model. Please check the target modules and try again.",
-            "ValueError: You cannot perform fine-tuning on purely quantized models. Please attach trainable adapters on top of the quantized model",
+            "ValueError: Target modules {'c_attn'} not found in the base model. Please check the target modules and try again.",
+            "ValueError: No modules were targeted for adaptation. This might be caused by a combination of mismatched target modules and excluded modules.",
+            "ValueError: You cannot perform fine-tuning on purely quantized models. Please attach trainable adapters on top",
         ),
-        ("target_modules: ['q_proj', 'v_proj']",),
     ),
     Signature(
         "deepspeed-config-error",
@@ -146,11 +146,20 @@ ROWS = (
     Signature(
         "checkpoint-load-error",
         S0,
-        r"EOFError: Ran out of input|[Aa]ttempting to deserialize object on CUDA device|parameter group that doesn't match the size of optimizer's group|checkpoint being loaded used a DP world size|CheckpointException ranks|[Mm]issing key in checkpoint state_dict",
+        r"EOFError: Ran out of input",
+        "the checkpoint is missing, damaged or of another shape",
+        "检查点缺失、损坏或形状不符",
+        ("EOFError: Ran out of input",),
+        ("EOFError: EOF when reading a line",),
+        within="exception-in-checkpoint-load",
+    ),
+    Signature(
+        "checkpoint-load-error",
+        S0,
+        r"[Aa]ttempting to deserialize object on CUDA device|parameter group that doesn't match the size of optimizer's group|checkpoint being loaded used a DP world size|CheckpointException ranks|[Mm]issing key in checkpoint state_dict",
         "the checkpoint is missing, damaged or of another shape",
         "检查点缺失、损坏或形状不符",
         (
-            "EOFError: Ran out of input",
             "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
             "deepspeed.runtime.zero.utils.ZeRORuntimeException: The checkpoint being loaded used a DP world size of 8 but the current world size is 16.",
             "RuntimeError: Missing key in checkpoint state_dict: model.layers.0.attention.wq.weight.",
@@ -172,15 +181,17 @@ ROWS = (
     Signature(
         "data-schema-mismatch",
         S0,
-        r"stack expects each tensor to be equal size|[Uu]nable to create tensor, you should probably activate (truncation|padding)|Invalid key: \d+ is out of bounds for size 0",
+        r"[Uu]nable to create tensor, you should probably activate (truncation|padding)|Invalid key: \d+ is out of bounds for size 0",
         "rows of the data are not of the form or length that the program expects",
         "数据行的格式或长度不是程序所期望的",
         (
-            "RuntimeError: stack expects each tensor to be equal size, but got [512] at entry 0 and [387] at entry 1",
             "ValueError: Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' 'truncation=True'",
             "IndexError: Invalid key: 13 is out of bounds for size 0",
         ),
-        ("tensors of equal size: 512",),
+        (
+            "tensors of equal size: 512",
+            "RuntimeError: stack expects each tensor to be equal size, but got [512] at entry 0 and [387] at entry 1",
+        ),
     ),
     Signature(
         "results-empty",
@@ -196,16 +207,18 @@ ROWS = (
     Signature(
         "file-missing",
         S0,
-        r"Stale file handle|No \(supported\) data files found|Undefined dataset .{1,80} in dataset_info|ValueError: File \S{1,200} not found",
+        r"No \(supported\) data files found|Undefined dataset .{1,80} in dataset_info|ValueError: File \S{1,200} not found",
         "a file or folder that the program needs is not there",
         "程序需要的文件或目录不存在",
         (
-            "OSError: [Errno 116] Stale file handle: '/mnt/nfs/datasets/c4/en/c4-train.00012.json.gz'",
             "datasets.exceptions.DataFilesNotFoundError: No (supported) data files found in my-org/sft-corpus",
             "ValueError: Undefined dataset alpaca_zh_51k in dataset_info.json.",
             "ValueError: File my_data.json not found.",
         ),
-        ("data files found: 12",),
+        (
+            "data files found: 12",
+            "OSError: [Errno 116] Stale file handle: '/mnt/nfs/datasets/c4/en/c4-train.00012.json.gz'",
+        ),
     ),
     Signature(
         "hub-unreachable",

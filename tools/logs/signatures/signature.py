@@ -1,5 +1,6 @@
 """One error signature: what a line must contain, what it must not, and examples of both. The rows stand in
-`gpu`, `ranks`, `programs` and `software`; the matcher is `match`."""
+the tables beside it (`gpu`, `ranks`, `joining`, `engines`, `checks`, `loading`, `software`, ...); the matcher is
+`match`."""
 
 from __future__ import annotations
 
@@ -42,6 +43,10 @@ class Signature:
     """What a later line says that takes the hit back: the same thing was done after all."""
     lasting: bool = False
     """What the line says holds for the rest of the run, so that further steps do not show that it was survived."""
+
+    within: str = ""
+    """The part of a program (`parts`) in which its words have this meaning: they are those of any error of that type.
+    Where the traceback shows it nowhere, the finding says of itself that nothing is named (`of`)."""
 
     def __post_init__(self) -> None:
         for name in ("code", "pattern", "en", "zh", "shows"):

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...findings import clean
+from ...findings import Severity, clean
 from ...patterns import bounded
+from ...reading import split_prefix
 from .match import Hit
 from .phases import frames
 
@@ -67,6 +68,25 @@ def stop(hit: Hit) -> Stop | None:
         return Stop(told[1], message)
     last = own[-1]
     return Stop(told[1], message, clean(last[1]), int(last[2]), clean(last[3] or ""))
+
+
+def handled(hit: Hit) -> Iterator[int]:
+    """Lines of the exceptions that the hit was raised from or while handling, as far as they are of one chain.
+
+    Nothing where the hit is an echo or a note: what it says is less than what it was raised from.
+    """
+    if hit.signature.role == "echo" or hit.signature.severity > Severity.S1:
+        return
+    above = [split_prefix(text.rstrip("\r"))[1] for text in hit.above.split("\n")]
+    told = False  # an exception line has to have the sentence of its chain below it
+    for back, text in enumerate(reversed(above), 1):
+        if CHAINED.search(text):
+            told = True
+        elif text[:1].strip() and not text.startswith("Traceback"):
+            if not told:
+                return
+            told = False
+            yield hit.line - back
 
 
 def restarts(hits: Iterable[Hit]) -> tuple[int, ...]:

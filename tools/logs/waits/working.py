@@ -26,6 +26,14 @@ BAR = bounded(
     r"(?P<all>\d[\d,.]{0,15}[kMG]?) ?\[(?P<spent>(?:\d{1,3}:)?\d{1,3}:\d\d)[<,]"
 )
 """A bar as tqdm draws it."""
+COUNTED = bounded(
+    r"(?P<what>[^\d\n]{0,120})(?P<done>\d{1,9}) ?(?:/|of) ?(?P<all>\d{1,9})\b[^\n]{0,60}?"
+    r"(?:elapsed|spent|took|用时|已用|耗时)[ :=]{0,3}(?:(?P<h>\d{1,3})(?:h|:(?=\d\d:)))? ?"
+    r"(?:(?P<m>\d{1,3})(?:m|min|:(?=\d\d)) ?)?(?P<s>\d{1,6})(?:\.\d{1,6})? ?(?:s|sec)?\b"
+)
+"""So many of so many, and how long it has taken: `shard 3/8 ... elapsed 4m10s`."""
+AFTER = 60
+"""Lines after the end of the wait in which the work is seen to go on."""
 NEAR = 400
 """Lines before the end of the wait among which the bar is looked for: a bar that is redrawn has many."""
 DRAWN = 4
@@ -45,6 +53,7 @@ class Bar:
     share: float
     spent: int
     """Seconds."""
+    done: str
 
 
 def working(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Finding]:
@@ -62,26 +71,43 @@ def working(texts: Mapping[str, Text], found: Iterable[Finding]) -> Iterator[Fin
         if over is None or waited is None:
             continue
         limit = int(waited[1] or waited[2]) // 1000
-        bars = _moving([line for line in lines if over.number - NEAR <= line.number < over.number])
+        bars = _moving([line for line in lines if over.number - NEAR <= line.number <= over.number + AFTER], over)
         if bars and _until(bars[-1], over, limit):
             yield _finding(name, bars[-1], over, limit)
 
 
-def _moving(lines: Sequence[Line]) -> list[Bar]:
-    """The bars of the piece of work that was drawn last, where it got on and was not done."""
+def _moving(lines: Sequence[Line], over: Line) -> list[Bar]:
+    """The bars before the end of the wait of the work that was drawn last, where it got on and was not done.
+
+    Where it is drawn once more after the end of the wait, with more done, once before is enough.
+    """
     every = [bar for line in lines if (bar := _bar(line)) is not None]
-    bars = [bar for bar in every if bar.what == every[-1].what]
-    moved = len(bars) >= DRAWN and bars[-1].spent > bars[0].spent and bars[-1].share > bars[0].share
+    before = [bar for bar in every if bar.line.number < over.number]
+    bars = [bar for bar in before if bar.what == before[-1].what]
+    later = [bar for bar in every if bar.line.number > over.number and bars and bar.what == bars[-1].what]
+    drawn = [*bars, *later]
+    enough = len(bars) >= DRAWN or (bars and later)
+    further = enough and (drawn[-1].share, drawn[-1].done) != (drawn[0].share, drawn[0].done)
+    moved = further and drawn[-1].spent > drawn[0].spent and drawn[-1].share >= drawn[0].share
     return bars if moved and bars[-1].share < 100 else []
 
 
 def _bar(line: Line) -> Bar | None:
     found = BAR.search(line.text)
     if found is None:
-        return None
+        return _count(line)
     parts = [int(p) for p in found["spent"].split(":")]
     what = CLOCK.sub("", found["what"].rpartition("]")[2]).strip(" :-")
-    return Bar(line, what, float(found["share"]), sum(p * 60**i for i, p in enumerate(reversed(parts))))
+    return Bar(line, what, float(found["share"]), sum(p * 60**i for i, p in enumerate(reversed(parts))), found["done"])
+
+
+def _count(line: Line) -> Bar | None:
+    found = COUNTED.search(line.text)
+    if found is None or not 0 < int(found["all"]) >= int(found["done"]):
+        return None
+    spent = 3600 * int(found["h"] or 0) + 60 * int(found["m"] or 0) + int(found["s"])
+    what = found["what"].rpartition("]")[2].strip(" :-")
+    return Bar(line, what, round(100 * int(found["done"]) / int(found["all"]), 1), spent, found["done"])
 
 
 def _until(bar: Bar, over: Line, limit: int) -> bool:
