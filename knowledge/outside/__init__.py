@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -119,6 +122,11 @@ _HAILED = (
     rf"#{{2,6}}[ ]{{0,3}}(?:new )?(?:instructions?|system|task|prompt)[ ]{{0,3}}:[ ]{{0,3}}(?:you\b|{_DO}|{_TELL})",
     r"\b(?:begin|start of) (?:\w{1,12} ){0,2}(?:admin|system|developer|operator|root|secret|hidden|priority|override)"
     r" (?:message|prompt|instructions?|note|command|directive)s?\b",
+    r"(?:^|[#<*\"'(\[|/;-])[ ]{0,9}(?:system|developer|admin(?:istrator)?)[ ]{0,3}:[ ]{0,3}"
+    r"(?:(?:now|please|always|never) ){0,2}(?:delete|remove|wipe|erase|ignore|disregard|forget|tell|say|answer|reply"
+    r"|respond|approve|conclude|reveal|pretend|obey|comply|claim)[ ](?!of\b)",
+    r"(?:tool_calls?|function_calls?|invoke|['\"]arguments['\"]).{1,200}"
+    r"\b(?:rm -\w{1,3}|chmod|sudo|curl|wget|mkfs|scancel|killall)\b",
     rf"{_ZH_READER}(?:请?注意|须知|听好|听着|看过来)?[：:，,！!][ ]{{0,9}}{_ZH_DO}",
     rf"{_ZH_READER}(?:请注意|请|必须|务必|应当|应该|只能)[ ]{{0,9}}{_ZH_DO}",
     r"(?:看|读|处理|解析|分析)到?(?:这[里行段条]|此[处行段条]|本[行段条]|该日志)的?(?:ai|模型|助手|人|程序|机器人|你)?[^。]{0,4}"
@@ -181,6 +189,7 @@ _ROLE = re.compile(r"你是一?[个名位款][^，,。：:]{0,30}[，,。]")
 """Who a prompt of somebody's own data says that its model is."""
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u2060\ufeff\u00ad]")
 _JOINED = re.compile(r"(?<=[a-z])[_-]{1,9}(?=[a-z])", re.IGNORECASE)
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={0,2}(?![A-Za-z0-9+/=])")
 LINE = 2000
 """Characters of a line that are looked at."""
 CLEAR = 8.0
@@ -195,10 +204,19 @@ def addressed(line: str, least: float = bidden.LEAST) -> bool:
     Args:
         least: the score from which on words that no pattern has are an order.
     """
-    if _by(_HAILED, line) or _by(_ASKED, line):
+    if _by(_HAILED, line) or _by(_ASKED, line) or any(ordered(text) or addressed(text) for text in _decoded(line)):
         return True
     score = bidden.score(apart(line))
     return (score > least or _by(_LIKE_AN_ORDER, line)) and not told.told(line, score > CLEAR)
+
+
+def _decoded(line: str) -> Iterator[str]:
+    """What stands in a line as base64 and is text with words in it."""
+    for hidden in _BASE64.findall(line[:LINE]):
+        with suppress(ValueError):
+            text = b64decode(hidden + "=" * (-len(hidden) % 4), validate=True).decode()
+            if text.isprintable() and " " in text:
+                yield text
 
 
 def apart(line: str) -> str:
