@@ -67,8 +67,8 @@ class Looking:
     def sql(
         self,
         paths: Paths,
-        query: Annotated[str, Field(description="One SELECT (DuckDB); empty: the tables.")],
         ctx: Context,
+        query: Annotated[str, Field(description="One SELECT (DuckDB); empty: the tables.")] = "",
     ) -> Shown:
         """Ask a run's tables: files, series, settings, events, claims, scores, findings, code_facts, tables read."""
         return self._call(paths, ctx, "sql", query=query)
@@ -91,7 +91,7 @@ class Looking:
         with self._reading(ctx):
             box = Toolbox(self._look([self.roots.path(name) for name in paths]), lambda: index(self.home))
             try:
-                return Shown(text=Boundary().hide(box.call(tool, args)))
+                return Shown(text=Boundary().hide(box.asked(tool, args)))
             finally:
                 box.close()
 

@@ -6,6 +6,7 @@ line's `--json` has all of it. Keys beyond those declared here pass through.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -65,6 +66,8 @@ class Findings(Result):
     findings: list[Found]
     checks: list[Checked]
     summary: dict[str, Any]
+    counts: dict[str, int] = {}
+    """Of all checks by their result, and how many were too short, also of those that are not listed."""
     left_out: int = 0
     """Findings beyond those shown; `triage TOOL --json` lists all."""
 
@@ -241,6 +244,10 @@ def diagnosis(answer: Mapping[str, Any]) -> Diagnosis:
 def _cut(value: Mapping[str, Any]) -> dict[str, Any]:
     found = sorted(value["findings"], key=lambda f: f["severity"])
     shown = {"findings": found[:MOST_FINDINGS], "left_out": max(0, len(found) - MOST_FINDINGS)}
+    checks = [c for c in value.get("checks", ()) if isinstance(c, Mapping)]
+    shown["counts"] = dict(Counter(c["result"] for c in checks)) | {
+        "too-short": sum(bool(c.get("too_short")) for c in checks)
+    }
     return fit({**value, **shown}, MOST_FINDINGS)
 
 

@@ -7,6 +7,7 @@ names of the tools and their arguments.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any
@@ -73,11 +74,11 @@ def _lines(lines: Iterator[str], rest: str) -> str:
 
 def _findings(r: results.Findings) -> str:
     def lines() -> Iterator[str]:
-        kinds = [check.result for check in r.checks]
-        short = sum(check.too_short for check in r.checks)
+        of = Counter(r.counts)
+        short = of.pop("too-short", 0)
         yield (
-            f"{len(r.findings) + r.left_out} found; of {len(kinds)} checks {kinds.count('found')} found something, "
-            f"{kinds.count('clear')} clear, {short} too short to judge, {kinds.count('failed')} could not be checked"
+            f"{len(r.findings) + r.left_out} found; of {of.total()} checks {of['found']} found something, "
+            f"{of['clear']} clear, {short} too short to judge, {of['failed']} could not be checked"
         )
         yield from (f"could not be checked: {c.name}: {c.why}"[:300] for c in r.checks if c.result == "failed")
         for f in r.findings:

@@ -19,7 +19,7 @@ from ...knowledge.search import Index
 from ...tools.findings import TriageError, clean
 from ...tools.looking.calc import calc
 from ...tools.looking.lines import WIDE, lines_at
-from ...tools.looking.search import head_lines, matches
+from ...tools.looking.search import head_lines, matches, understood
 from ...tools.looking.told import exact, measured, moved
 from ...tools.relate.line import plain
 from ...tools.relate.moves import level
@@ -61,17 +61,26 @@ class Toolbox:
                                         self.calc, self.runbook)}  # fmt: skip
 
     def call(self, name: str, args: Mapping[str, Any]) -> str:
-        """The bounded result of one call, or the reason why there is none; arguments it does not have are ignored."""
+        """The bounded result of one call, or the reason why there is none."""
+        try:
+            return self.asked(name, args)
+        except TriageError as error:
+            return clean(str(error), 600)
+
+    def asked(self, name: str, args: Mapping[str, Any]) -> str:
+        """The bounded result of one call; arguments that the tool does not have are ignored.
+
+        Raises:
+            TriageError: there is no such tool, or nothing to give, and why.
+        """
         tool = self.tools().get(name)
         if tool is None:
-            return f"there is no tool {clean(name, 40)!r}; there are {', '.join(self.tools())}"
+            raise TriageError(f"there is no tool {clean(name, 40)!r}; there are {', '.join(self.tools())}")
         known = tool.__annotations__.keys() - {"return"}
         try:
             text = tool(**{k: v for k, v in args.items() if k in known})
-        except TriageError as error:
-            text = clean(str(error), 600)
         except (TypeError, ValueError) as error:
-            text = f"{name}: bad arguments ({clean(str(error), 160)})"
+            raise TriageError(f"{name}: bad arguments ({clean(str(error), 160)})") from None
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… over the limit of {LONGEST} characters"
 
     def close(self) -> None:
@@ -112,6 +121,7 @@ class Toolbox:
             file: a name from `files`; empty for all files.
         """
         names = [file] if file else [n for n, p in self._paths.items() if p.is_file()]
+        understood(pattern)
         end, out, more = time.monotonic() + SECONDS, list[str](), 0
         for name in names:
             if time.monotonic() > end:
@@ -120,6 +130,8 @@ class Toolbox:
             try:
                 count, wanted, whole = matches(self._path(name), pattern, end, SHOWN if file else 2)
             except TriageError as error:
+                if file:
+                    raise
                 out.append(f"{clean(name, 120)}: {clean(str(error), 160)}")
                 continue
             more += bool(count) and len(out) >= LISTED
@@ -155,7 +167,8 @@ class Toolbox:
         moves = [m for m in found.moves if not wanted or wanted in (plain(m.line.name), plain(m.line.key))]
         if wanted and not moves:
             names = dict.fromkeys(m.line.key for m in found.moves)
-            return f"no measure {clean(metric, 60)}; there are {', '.join(clean(n, 40) for n in list(names)[:40])}"
+            there = ", ".join(clean(n, 40) for n in list(names)[:40]) or "none"
+            raise TriageError(f"no measure {clean(metric, 60)!r}; there are {there}")
         moves = sorted(moves, key=lambda m: -max((c.strength for c in m.lasting), default=0.0))
         out = [line for m in moves[:SHOWN] for line in moved(m, bool(wanted), SHOWN)]
         apart = [c for c in found.contrasts if not wanted or wanted in (plain(c.metric), plain(c.key))]
@@ -176,6 +189,9 @@ class Toolbox:
             second: the other.
         """
         sides = [self._under(first), self._under(second)]
+        if sides[0] == sides[1]:
+            raise TriageError(f"{clean(first, 120)!r} and {clean(second, 120)!r} are the same file; `files` lists the "
+                              "names, in which those of a further run begin with its folder")  # fmt: skip
         logged = [{s.key: s for s in self._measured(side)} for side in sides]
         out = [f"{clean(k, 60)}: {measured(logged[0][k])} against {measured(logged[1][k])}"
                for k in logged[0].keys() & logged[1].keys()]  # fmt: skip

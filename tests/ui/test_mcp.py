@@ -443,6 +443,34 @@ def test_the_listed_tools_are_all_there_are():
     assert public == set(NAMES)
 
 
+REFUSED = {
+    "read": {"file": "nothing.log"},
+    "grep": {"pattern": "(unclosed"},
+    "sql": {"query": "select * from nowhere"},
+    "relate": {"metric": "no_such_measure"},
+    "compare": {"first": "train.log", "second": "train.log"},
+}
+
+
+@pytest.mark.parametrize("tool", REFUSED)
+def test_a_call_that_gives_nothing_is_an_error_with_the_reason(here, tool):
+    async def main():
+        async with Client(here) as client:
+            return await client.call_tool(tool, {"paths": ["run-1"], **REFUSED[tool]})
+
+    result = anyio.run(main)
+    assert result.is_error
+    assert len("".join(block.text for block in result.content)) > 20
+
+
+def test_the_tables_are_listed_without_a_query(here):
+    async def main():
+        async with Client(here) as client:
+            return await client.call_tool("sql", {"paths": ["run-1"]})
+
+    assert "trainer_state_json" in anyio.run(main).structured_content["text"]
+
+
 LOOKS = {
     "read": {"file": "/etc/passwd"},
     "grep": {"pattern": "OUTSIDE", "file": "../outside/train.log"},
@@ -457,6 +485,8 @@ def test_tools_that_look_open_nothing_but_the_runs_own_files(here, tool):
         async with Client(here) as client:
             return await client.call_tool(tool, {"paths": ["run-1"], **LOOKS[tool]})
 
-    text = anyio.run(main).structured_content["text"]
+    result = anyio.run(main)
+    text = "".join(block.text for block in result.content)
+    assert result.is_error
     assert "OUTSIDEWORD" not in text
     assert "root:" not in text

@@ -206,10 +206,10 @@ def _findings(total: Scanned, places: list[tuple[str, Evidence]]) -> Iterator[Fi
         yield Finding(
             code,
             severity,
-            f"{what} in {total.records} records: {counts}. Values are masked in all output; remove or mask them "
-            "before training (`triage data pii --write`).",
+            f"{what} among {total.records} records: {counts}. Values are masked in all output; remove or mask them "
+            "before training (`triage data pii FILE --write CLEAN --removed REMOVED`).",
             f"{total.records} 条记录中发现{zh}：{counts}。"
-            "所有输出均已打码；训练前请清除（`triage data pii --write`）。",
+            "所有输出均已打码；训练前请清除（`triage data pii FILE --write CLEAN --removed REMOVED`）。",
             tuple(chosen),
             {"hits": {n: total.hits[n] for n in kinds}, "records": total.records},
         )

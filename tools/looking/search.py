@@ -16,6 +16,21 @@ COMPARED = 256 << 10
 """Characters of a file that are compared line by line."""
 
 
+def understood(pattern: str) -> None:
+    """Refuse a pattern that cannot be matched, before any file is read.
+
+    Raises:
+        TriageError: it cannot, and why.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        vars(pc)["match_substring_regex"](pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise TriageError(f"the pattern is refused: {clean(str(error), 120)}") from None
+
+
 def matches(path: Path, pattern: str, end: float, most: int) -> tuple[int, list[int], bool]:
     """(lines that match, the first and last of them, whether all was read), in linear time whatever the pattern."""
     import pyarrow as pa
@@ -26,10 +41,7 @@ def matches(path: Path, pattern: str, end: float, most: int) -> tuple[int, list[
     first, last, count = list[int](), list[int](), 0
     for chunk in iter_chunks(path):
         lines = pa.array(chunk.data.decode("utf-8", "replace").split("\n"))
-        try:
-            hits = np.flatnonzero(match(lines, pattern))
-        except pa.ArrowInvalid as error:
-            raise TriageError(f"the pattern is refused: {clean(str(error), 120)}") from None
+        hits = np.flatnonzero(match(lines, pattern))
         at = [chunk.first_line + int(i) for i in (*hits[:most], *hits[-most:])]
         count += len(hits)
         first = [*first, *at][: max(1, most // 2)]

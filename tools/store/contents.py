@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, Literal
 
 import numpy as np
@@ -156,9 +157,15 @@ def _name(table: Table, taken: set[str]) -> str:
         re.sub(r"\W+", "_", f"{table.file} {table.part}".strip(), flags=re.ASCII).strip("_").lower()[-60:].strip("_")
     )
     plain = plain if plain and not plain[0].isdigit() else f"t_{plain}".rstrip("_")
-    name = next(n for n in (plain, *(f"{plain}_{i}" for i in range(2, 100_000))) if n not in taken)
-    taken.add(name)
-    return name
+    return _fresh(plain, taken)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """The name, or it with the first number that makes it another than those that are taken, whatever their case."""
+    every = chain((name,), (f"{name}_{i}" for i in count(2)))
+    found = next(n for n in every if n.lower() not in taken)
+    taken.add(found.lower())
+    return found
 
 
 def _table(table: Table, name: str) -> Part:
@@ -166,11 +173,8 @@ def _table(table: Table, name: str) -> Part:
     roles: dict[str, str] = {}
     taken: set[str] = set()
     for column in table.columns:
-        said = clean(column.name, 100) or "column"
-        lower = next(n for n in (said, *(f"{said}_{i}" for i in range(2, 1 << 20))) if n.lower() not in taken)
-        taken.add(lower.lower())
-        columns[lower] = _values(column)
-        roles[lower] = role(column)
+        said = _fresh(clean(column.name, 100) or "column", taken)
+        columns[said], roles[said] = _values(column), role(column)
     line = "line" if "line" not in taken else "_line"
     columns[line] = ("BIGINT", table.lines[:ROWS])
     cut = table.cut or (f"over the limit of {ROWS} rows" if len(table) > ROWS else "")
