@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ..config.syntax.source import Refused, load
@@ -42,11 +43,12 @@ def mended(text: str, name: str, select: Collection[str] = ()) -> str:
     for _ in range(ROUNDS):
         try:
             parsed = parse(text, name)
-            found = next(((c, e) for c, e in edits_of(parsed, rules) if (c, str(e)) not in tried), None)
-            if found is None:
-                return text
-            tried.add((found[0], str(found[1])))
-            text = applied(text, found[1], name)
         except Refused:
             return text
+        found = next(((c, e) for c, e in edits_of(parsed, rules) if (c, str(e)) not in tried), None)
+        if parsed.problem or found is None:
+            return text
+        tried.add((found[0], str(found[1])))
+        with suppress(Refused):  # it cannot be made in this layout
+            text = applied(text, found[1], name)
     return text

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ...tools.findings import Report, account, merge
+from ...tools.findings import Report, account, clean, merge
 from .. import complete
 from ..listing import View, from_here, print_checks
 from ..output import (
@@ -146,7 +146,8 @@ def judge(
     for run in runs:
         own = [(a.path, a.name) for a in programs(run)]
         if fix:
-            mend((path for path, _ in own), select)
+            for path in mend((path for path, _ in own), select):
+                console(stderr=True).print(f"edited {clean(str(path), 400)}", markup=False)
         with ThreadPoolExecutor(1) as beside:  # other processes judge the programs of a large folder
             code = beside.submit(check_files, own, select)
             settings = _only(judge_run(run, everything=True), select)
