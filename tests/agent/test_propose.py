@@ -155,3 +155,33 @@ def test_what_only_a_log_prints_is_named_and_not_patched(tmp_path):
     (tmp_path / "train.log").write_text("Namespace(lr=0.5, max_steps=100, seed=1)\nstep 1 loss 9\nstep 2 loss 99\n")
     made = proposal(tmp_path, "", "loss-nan-high-lr", "grad-norm-climb-before-nan")
     assert (made.variable, made.old, made.new, made.file, made.patch) == ("learning_rate", "0.5", "0.25", None, "")
+
+
+SERVE = "vllm serve org/m --gpu-memory-utilization {} --max-num-seqs 256\n"
+
+
+def served(tmp_path, share, *codes):
+    from triage.agent.diagnose import diagnose
+    from triage.knowledge.runbook import Runbook, load
+    from triage.tools.config.combine import read_settings
+    from triage.tools.discover import discover
+    from triage.tools.findings import Finding, Severity
+
+    (tmp_path / "serve.sh").write_text(SERVE.format(share))
+    run = discover(tmp_path)
+    book = Runbook({"inference-slow": load().entries["inference-slow"]})
+    found = [Finding(c, Severity.S1, c) for c in codes]
+    return propose(diagnose(book, (), found, (), looked=True), read_settings(run)[0], run)
+
+
+def test_more_requests_at_once_are_not_proposed_where_the_cache_is_full(tmp_path):
+    made = served(tmp_path, 0.8, "queue-grows", "cache-full-requests-wait")
+    assert isinstance(made, Proposal)
+    assert (made.variable, made.new) == ("gpu_memory_utilization", "0.85")
+    assert served(tmp_path, 0.8, "queue-grows").variable == "max_num_seqs"
+
+
+def test_a_change_whose_reason_the_run_contradicts_is_not_made(tmp_path):
+    made = served(tmp_path, 0.95, "queue-grows", "cache-full-requests-wait")
+    assert isinstance(made, Nothing)
+    assert "cache-full-requests-wait" in str(made)
