@@ -69,7 +69,7 @@ def of_load_tests(tables: Sequence[Table], lines: Sequence[Line]) -> list[Findin
 
 
 def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
-    """The latency of the slowest requests, or else the one that grows most, between two neighbouring loads, where the server no longer keeps up."""
+    """The latency of the slowest, or the one that grows most, between two loads where the server falls behind."""
     kinds: dict[tuple[object, ...], list[Load]] = {}
     for table in tables:
         for row in range(len(table)) if len(table) <= MOST and not _of_time(table) else ():
