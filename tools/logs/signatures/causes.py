@@ -75,7 +75,7 @@ SHUTS = (
 """A server was told to stop."""
 
 TIMEOUT_ECHO = "timeout-after-error"
-STOPPED, WAITED = ("job-cancelled", "interrupted"), ("nccl-timeout",)
+STOPPED, WAITED = ("job-cancelled", "node-lost", "interrupted"), ("nccl-timeout",)
 """How a run is stopped from outside, and what takes minutes of waiting to be said."""
 LET_GO = (*STOPPED, "dependency-conflict")
 """Of what steps come after it is a note: who stopped a run has let it go on, and what an installer complained of has
