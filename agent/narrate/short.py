@@ -14,7 +14,7 @@ from shlex import quote
 from ...knowledge.entry import Entry
 from ...tools.findings import Check, Finding, clean
 from ...tools.phrase import phrases
-from ..diagnose import Diagnosis
+from ..diagnose import CLOSE, Diagnosis
 from ..missing import SIGN
 from ..propose import Nothing, Proposal
 from ..ranking import SERIOUS, SHOWN, STRENGTH
@@ -43,6 +43,7 @@ SAID = phrases(
      "只改一处：`{key}` 乘以 {new}；读到的文件里没有设置它。"),
     ("also", "Also, independent of it: {title} (`{id}`); mend first {order}.",
      "另有独立故障：{title}（`{id}`）；先修 {order}。"),
+    ("tied", "Nearly as likely: {title} (`{id}`), {p}.", "可能性相近：{title}（`{id}`），{p}。"),
     ("first", "Check first: {check}", "先检查：{check}"),
     ("none", "No change yet: {why}.", "暂不改动：{why}。"),
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
@@ -90,6 +91,7 @@ def short_text(
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [*_carrying(d, lang), *_failed(d, lang)]
     least = len(wrapped(evidence[0], 2)) if evidence else 0
+    head = [*head[:1], *_tied(d, lang), *head[1:]]
     opening = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
     opening = opening[: max(most - len(ends) - least, 1)]
     middle: list[str] = []
@@ -97,6 +99,15 @@ def short_text(
         if room := max(most - len(opening) - len(ends) - len(middle), 0):
             middle += wrapped(text, min(room, 2))
     return "\n".join([*opening, *middle, *ends][:most])
+
+
+def _tied(d: Diagnosis, lang: str) -> Iterator[str]:
+    """The second cause, where the first leads by so little that either may be it."""
+    if d.state != "diagnosed" or not d.close:
+        return
+    first, second = d.hypotheses[:2]
+    if first.status == second.status and first.probability < CLOSE * second.probability:
+        yield SAID["tied"].say(lang, title=second.entry.title.say(lang), id=second.entry.id, p=second.percent)
 
 
 def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:

@@ -345,7 +345,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims)),
     TRIALS: (("tables",), lambda r: [*tried(r.tables, r.settings), *sweeps(r.tables, r.settings)]),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
-    LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),
+    LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings, r.moved)),
     SERVING: (
         ("series", "tables"),
         lambda r: [
