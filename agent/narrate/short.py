@@ -22,6 +22,8 @@ from .entry import begins, criterion, next_check
 
 LINES, WIDTH = 20, 80
 RESULTS = ("found", "clear", "too-short", "not-applicable", "failed")
+GOES_ON = "log-still-written"
+"""The note that stands under the headline: the answer is of a run that is not over."""
 CARRYING = 3
 """Findings shown."""
 ALIKE = 60
@@ -91,7 +93,8 @@ def short_text(
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [*_carrying(d, lang), *_failed(d, lang)]
     least = len(wrapped(evidence[0], 2)) if evidence else 0
-    head = [*head[:1], *_tied(d, lang), *head[1:]]
+    going = [f.say(lang) for f in d.findings if f.code == GOES_ON][:1]
+    head = [*head[:1], *going, *_tied(d, lang), *head[1:]]
     opening = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
     opening = opening[: max(most - len(ends) - least, 1)]
     middle: list[str] = []
@@ -117,7 +120,9 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
     carrying = [f for f in found if f.severity in SHOWN] or found
     rest = [f for f in d.findings if f.severity in SHOWN and f not in carrying]
     if not carrying and not rest:
-        rest = [f for f in d.findings if f.code != "run-healthy"]  # notes, where nothing is more than that
+        rest = [
+            f for f in d.findings if f.code not in ("run-healthy", GOES_ON)
+        ]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     shown = list(_once([*carrying, *rest], lang))[:CARRYING]
     for f in shown:
