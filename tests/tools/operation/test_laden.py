@@ -26,8 +26,8 @@ def swept(tmp_path, text):
 
 
 def test_files_of_one_benchmark_at_several_rates(tmp_path):
-    [found] = overrun(bench(tmp_path, low=(2, 1.98, 210.0), mid=(6, 5.9, 400.0), high=(16, 7.1, 61000.0)))
-    assert found.code == "latency-explodes-with-load"
+    [found] = overrun(bench(tmp_path, low=(6, 5.9, 400.0), high=(16, 7.1, 61000.0)))
+    assert (found.code, found.severity) == ("latency-explodes-with-load", "S2")
     assert found.data["load"] == [6, 16]
     assert found.data["metric"] == "p99_ttft_ms"
     assert found.evidence[0].file == "high.json"
@@ -36,7 +36,16 @@ def test_files_of_one_benchmark_at_several_rates(tmp_path):
 def test_rows_of_a_sweep_over_clients(tmp_path):
     text = "concurrency,latency_p95_s,requests_per_sec\n4,1.1,3.6\n16,1.4,11.2\n64,19.0,12.0\n"
     [found] = overrun(swept(tmp_path, text))
-    assert found.data["load"] == [16, 64]
+    assert (found.severity, found.data["load"]) == ("S3", [16, 64])
+
+
+@pytest.mark.parametrize(("rates", "grade"), [
+    ({"a": (2, 1.98, 210.0), "b": (6, 5.9, 400.0), "c": (16, 7.1, 61000.0)}, "S3"),
+    ({"a": (2, 1.98, 210.0), "b": (6, 3.1, 41000.0), "c": (9, 3.1, 90000.0)}, "S2"),
+], ids=["at-its-end", "in-its-middle"])  # fmt: skip
+def test_a_sweep_over_rates_ends_in_a_knee(tmp_path, rates, grade):
+    [found] = overrun(bench(tmp_path, **rates))
+    assert found.severity == grade
 
 
 def test_without_what_was_answered_only_a_larger_growth_tells(tmp_path):
@@ -59,9 +68,12 @@ def test_traffic_of_a_day_is_no_test(tmp_path):
     assert not [*overrun(swept(tmp_path, "time,qps,p99_latency_ms\n" + rows))]
 
 
-def test_an_exploding_sweep_is_not_called_sound(tmp_path):
+def test_a_knee_is_a_note_beside_what_is_sound(tmp_path):
     text = "concurrency,total_requests,failed_requests,ttft_p50,ttft_p99,tokens_per_second\n"
     calm = text + "2,40,0,0.1,0.3,100\n8,80,0,0.2,0.4,300\n32,200,0,0.3,0.9,520\n"
-    wild = text + "2,40,0,0.1,0.3,100\n8,80,0,0.2,0.4,300\n32,200,0,0.3,60,520\n"
+    knee = text + "2,40,0,0.1,0.3,100\n8,80,0,0.2,0.4,300\n32,200,0,0.3,60,520\n"
     assert [f.code for f in of_load_tests(swept(tmp_path, calm), ())] == ["run-healthy"]
-    assert [f.code for f in of_load_tests(swept(tmp_path, wild), ())] == ["latency-explodes-with-load"]
+    found = {f.code: f.severity for f in of_load_tests(swept(tmp_path, knee), ())}
+    assert found == {"latency-explodes-with-load": "S3", "run-healthy": "S3"}
+    rates = bench(tmp_path, a=(4, 3.9, 300.0), b=(12, 5.0, 90000.0))
+    assert [f.code for f in of_load_tests([*rates, *swept(tmp_path, calm)], ())] == ["latency-explodes-with-load"]

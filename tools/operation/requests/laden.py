@@ -2,7 +2,8 @@
 
 A server that keeps up answers as fast under more load, or a little slower. Beyond what it can do the requests pile up:
 the latency grows far more than the load, and what is answered in a second no longer grows with what is sent. The loads
-are rows of one table or of one file each; of one model, with requests of one kind.
+are rows of one table or of one file each; of one model, with requests of one kind. A sweep over clients that wait for
+their answers, or over several rates, ends in such a knee by its nature: that is a note.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ ALONE = 10.0
 """The factor where nothing says how many requests were answered. Own judgement, as the two before."""
 BEHIND = 0.75
 """Part of the load's growth that what is answered follows at most, in a server that no longer keeps up."""
+SWEPT = 3
+"""Loads from which on a row of them is a sweep, which is driven until the server can do no more."""
 TURNED, MOST = 1.2, 24
 """Factor between two loads that were chosen, and how many of them there are at most: more are what traffic brought."""
 
@@ -65,7 +68,7 @@ class Load(NamedTuple):
 def of_load_tests(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
     """What load tests say: those that fail or explode, and where none does, that they are sound."""
     over = [*unserved(tables), *overrun(tables)]
-    return over or [*sound(tables, lines)]
+    return over if any(f.severity < Severity.S3 for f in over) else [*over, *sound(tables, lines)]
 
 
 def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
@@ -77,7 +80,10 @@ def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
                 kinds.setdefault(_kind(load), []).append(load)
     found = [step for loads in kinds.values() for step in _steps(loads)]
     if found:
-        yield _told(*max(found, key=lambda step: (_quantile(step[2]), step[3])))
+        step = max(found, key=lambda step: (_quantile(step[2]), step[3]))
+        tried = next(loads for loads in kinds.values() if step[1] in loads)
+        last = step[1].load == max(load.load for load in tried)
+        yield _told(*step, knee=not means(RATE, step[1].of.name) or (last and len(tried) >= SWEPT))
 
 
 def _quantile(name: str) -> int:
@@ -132,18 +138,18 @@ def _over(before: Load, after: Load, factor: float) -> bool:
     return kept and factor >= max(EXPLODES, BEYOND * grown)
 
 
-def _told(before: Load, after: Load, name: str, factor: float) -> Finding:
+def _told(before: Load, after: Load, name: str, factor: float, knee: bool) -> Finding:
     old, new = before.value(name), after.value(name)
     what = after.of.name
     known = before.done is not None and after.done is not None
     done = f", while {before.done:.4g} and then {after.done:.4g} a second are answered" if known else ""
     done_zh = f"，而每秒完成的请求为 {before.done:.4g}，随后 {after.done:.4g}" if known else ""
     return Finding(
-        "latency-explodes-with-load", Severity.S2,
+        "latency-explodes-with-load", Severity.S3 if knee else Severity.S2,
         f"{name} is {old:.6g} at {what} {before.load:g} and {new:.6g} at {after.load:g} ({factor:.0f} times){done}: "
-        "the server no longer keeps up, and requests pile up before it.",
+        f"{'the knee of the sweep, beyond it' if knee else 'the server no longer keeps up, and'} requests pile up.",
         f"{what} 为 {before.load:g} 时 {name} 为 {old:.6g}，为 {after.load:g} 时为 {new:.6g}（{factor:.0f} 倍）"
-        f"{done_zh}：服务已跟不上，请求在前面堆积。",
+        f"{done_zh}：{'这是压测的拐点，再往上' if knee else '服务已跟不上，'}请求开始堆积。",
         (after.place(name), before.place(name)),
         {"metric": name, "before": old, "after": new, "load": [before.load, after.load],
          "done": [before.done, after.done]},
