@@ -166,12 +166,14 @@ def look(
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.config.combine import read_settings
+    from ..tools.logs.going_on import sizes, still_written
     from ..tools.logs.named import look_up
     from ..tools.logs.scan import scan
     from ..tools.logs.warming import never_warm
 
     with gather(paths, pasted) as run:
         told("scan")
+        before = sizes(run)
         settings, setting_checks = read_settings(run)
         read, broken = _read(run, settings)
         whole, opened = run, read_open(run)
@@ -198,6 +200,7 @@ def look(
         reports.append(_try("grown", lambda: _raised(run, read.table, log, opened)))
         reports.append(_try("again", lambda: _again(whole, every.table)))
         reports.append(_try("courses", lambda: _courses(whole, every.table, all_opened)))
+        reports.append(_try("going on", lambda: still_written(run, before, read.texts, read.table)))
         about = name_of(run) if others else ""
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}

@@ -6,7 +6,7 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,23 +106,35 @@ def _chosen(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Pr
         return Nothing(
             "the entry names a check, not a change; make the check first", "该条目只给出检查，不建议直接改动"
         )
-    forbidden = False
+    forbidden, contradicted = False, ""
     for hypothesis in believed:
         if shown := _in_program(hypothesis):
             return _mends(hypothesis, shown, settings, lang)
         for fix in _fixes(hypothesis):
             if not possible(fix, run):
                 forbidden = True
+            elif against := contradicts(fix, diagnosis.findings):
+                contradicted = contradicted or against.code
             elif proposal := _apply(hypothesis, fix, settings, run, lang):
                 return proposal
     if forbidden and (card := without_bf16(run)):
         return Nothing(f"the change needs bf16, and the {card[0]} has none", f"该改动需要 bf16，而 {card[0]} 不支持")
+    if contradicted:
+        return Nothing(
+            f"what the runbook names first is contradicted by this run ({contradicted})",
+            f"手册首选的改动与本次运行矛盾（{contradicted}）",
+        )
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
 
 
 def possible(fix: Fix, run: Run) -> bool:
     """Whether the cards of the run can do what a fix asks for."""
     return fix.variable not in ("precision", "bf16") or "bf16" not in str(fix.change) or not without_bf16(run)
+
+
+def contradicts(fix: Fix, findings: Iterable[Finding]) -> Finding | None:
+    """The finding of this run against the reason of a fix."""
+    return next((f for f in findings if f.code in fix.unless and f.severity in SHOWN), None)
 
 
 def _taken_back(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | None:

@@ -87,6 +87,8 @@ class Fix(Strict):
     expect: Phrase
     """What the next run should show if this was the cause."""
     undo: Phrase | None = None
+    unless: tuple[Id, ...] = ()
+    """Findings that contradict its reason: where the run shows one of them, it is not proposed."""
 
     @model_validator(mode="after")
     def one_change(self) -> Fix:

@@ -34,6 +34,8 @@ STOPPED = HUNG.union(*(module.CODES for module in (causes, holders, match, parts
 """Findings that, where they are serious, say that a run stopped. The catalogue would tell, and imports every tool."""
 FASTER = 0.1
 """Share by which a speed must leave the level that is complained of. Own judgement."""
+BACK = 0.05
+"""Share of the level that a run had before it became slow, by which the next may miss it."""
 SPEEDS = ("tokens_per_second", "samples_per_second", "mfu", "step_time")
 """Measures of speed, of which the first that is logged is asked for."""
 TRAINED = bounded(r"(?i)loss|reward|nll|learning_rate|grad|损失|奖励")
@@ -64,11 +66,15 @@ def reached(held: Sequence[Finding], table: SeriesTable) -> Iterator[Criterion]:
     least = 1 if last is None else last + max(FARTHER[0], round(FARTHER[1] * last))
     en = "this run stopped before its first step" if last is None else f"this run's log ends at step {last}"
     zh = "本次运行在第一步之前就停了" if last is None else f"本次运行的日志止于第 {last} 步"
+    counted = [s for s in table if len(s) and s.step_is in COUNTED and s.file not in files]
+    if last is not None and any(last / 2 < int(s.steps[0]) <= least <= int(s.steps[-1]) for s in counted):
+        return  # another log goes on from there and is beyond it already
     yield asked("steps_reached", "at-least", least, "steps", en, zh)
 
 
 def left(entry: Entry, table: SeriesTable) -> Iterator[Criterion]:
-    """Beyond the speed that the run had, where the entry asks for more of it without a number."""
+    """The speed that the run had before it became slow, else beyond the one that it had throughout, where the entry
+    asks for more of it without a number."""
     wanted = [c.metric.removesuffix(AGAINST) for c in entry.acceptance if c.is_ in ("increases", "decreases", "stable")]
     if not any(name in SPEEDS for name in wanted):
         return
@@ -78,9 +84,15 @@ def left(entry: Entry, table: SeriesTable) -> Iterator[Criterion]:
         if len(values) < SETTLED or not (level := float(np.median(values))) > 0:
             continue
         more = VOCABULARY[name].better > 0
+        unit = "" if VOCABULARY[name].unit == "1" else VOCABULARY[name].unit
+        early, late = (float(np.median(part)) for part in (values[: len(values) // 4 + 1], values[-len(values) // 4 :]))
+        if (early > (1 + FASTER) * late) if more else (late > (1 + FASTER) * early):
+            is_, bound = ("at-least", (1 - BACK) * early) if more else ("at-most", (1 + BACK) * early)
+            yield asked(name, is_, bound, unit, f"{early:.4g} at first, {late:.4g} at the end",
+                        f"开始时为 {early:.4g}，末尾为 {late:.4g}")  # fmt: skip
+            return
         is_, bound = ("at-least", (1 + FASTER) * level) if more else ("at-most", level / (1 + FASTER))
-        unit = VOCABULARY[name].unit
-        yield asked(name, is_, bound, "" if unit == "1" else unit, f"{level:.4g} in this run (median)",
+        yield asked(name, is_, bound, unit, f"{level:.4g} in this run (median)",
                          f"本次运行为 {level:.4g}（中位数）")  # fmt: skip
         return
 

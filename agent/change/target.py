@@ -26,7 +26,7 @@ def target(value: object, fix: Fix) -> float | str | bool | None:
     if was is None or wanted is None or not math.isfinite(was):
         return None
     low, high = BOUNDS.get(fix.variable, (-math.inf, math.inf))
-    result = min(max(was * wanted if how == "multiply" else was + wanted, low), high)
+    result = min(max(was * wanted if how == "multiply" else round(was + wanted, 12), low), high)
     if how == "multiply" and wanted > 1:
         result = max(result, LEAST_RAISED.get(fix.variable, result))
     if isinstance(value, int) and was:

@@ -86,8 +86,11 @@ def possible(told: Iterable[Told], books: Index) -> Leads:
 
 
 def survived(found: Iterable[Finding], books: Index) -> Leads:
-    """The entries of which an error speaks that did not stop the run: it may be what the person saw."""
-    notes = [f for f in found if f.severity == Severity.S3 and "survived" in f.data]
+    """The entries of which an error speaks that did not stop the run: it may be what the person saw.
+
+    A job that was stopped and whose next one went on is none: nothing is left of it.
+    """
+    notes = [f for f in found if f.severity == Severity.S3 and "survived" in f.data and "overcome" not in f.data]
     said = {e.id: [f for f in notes if e.speaks.for_.get(f.code) in STRONG] for e in books.runbook}
     return {id: tuple((OF_SURVIVED / len(some), f) for f in some) for id, some in said.items() if some}
 

@@ -14,7 +14,7 @@ from shlex import quote
 from ...knowledge.entry import Entry
 from ...tools.findings import Check, Finding, clean
 from ...tools.phrase import phrases
-from ..diagnose import Diagnosis
+from ..diagnose import CLOSE, Diagnosis
 from ..missing import SIGN
 from ..propose import Nothing, Proposal
 from ..ranking import SERIOUS, SHOWN, STRENGTH
@@ -22,6 +22,8 @@ from .entry import begins, criterion, next_check
 
 LINES, WIDTH = 20, 80
 RESULTS = ("found", "clear", "too-short", "not-applicable", "failed")
+GOES_ON = "log-still-written"
+"""The note that stands under the headline: the answer is of a run that is not over."""
 CARRYING = 3
 """Findings shown."""
 ALIKE = 60
@@ -43,6 +45,7 @@ SAID = phrases(
      "只改一处：`{key}` 乘以 {new}；读到的文件里没有设置它。"),
     ("also", "Also, independent of it: {title} (`{id}`); mend first {order}.",
      "另有独立故障：{title}（`{id}`）；先修 {order}。"),
+    ("tied", "Nearly as likely: {title} (`{id}`), {p}.", "可能性相近：{title}（`{id}`），{p}。"),
     ("first", "Check first: {check}", "先检查：{check}"),
     ("none", "No change yet: {why}.", "暂不改动：{why}。"),
     ("holds", "Fixed when {criteria}.", "满足才算修好：{criteria}。"),
@@ -90,6 +93,8 @@ def short_text(
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [*_carrying(d, lang), *_failed(d, lang)]
     least = len(wrapped(evidence[0], 2)) if evidence else 0
+    going = [f.say(lang) for f in d.findings if f.code == GOES_ON][:1]
+    head = [*head[:1], *going, *_tied(d, lang), *head[1:]]
     opening = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
     opening = opening[: max(most - len(ends) - least, 1)]
     middle: list[str] = []
@@ -99,6 +104,15 @@ def short_text(
     return "\n".join([*opening, *middle, *ends][:most])
 
 
+def _tied(d: Diagnosis, lang: str) -> Iterator[str]:
+    """The second cause, where the first leads by so little that either may be it."""
+    if d.state != "diagnosed" or not d.close:
+        return
+    first, second = d.hypotheses[:2]
+    if first.status == second.status and first.probability < CLOSE * second.probability:
+        yield SAID["tied"].say(lang, title=second.entry.title.say(lang), id=second.entry.id, p=second.percent)
+
+
 def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
     """The findings that carry the headline, what says most first, each with its place."""
     top = d.top
@@ -106,7 +120,9 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
     carrying = [f for f in found if f.severity in SHOWN] or found
     rest = [f for f in d.findings if f.severity in SHOWN and f not in carrying]
     if not carrying and not rest:
-        rest = [f for f in d.findings if f.code != "run-healthy"]  # notes, where nothing is more than that
+        rest = [
+            f for f in d.findings if f.code not in ("run-healthy", GOES_ON)
+        ]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     shown = list(_once([*carrying, *rest], lang))[:CARRYING]
     for f in shown:

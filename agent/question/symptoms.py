@@ -191,7 +191,7 @@ KINDS: dict[str, Kind] = table(
             r"|\b(?:process\w*|job|run|training)\b.{0,16}\b(?:gone|disappeared|vanished)\b"
             r"|(?:进程|任务|作业|训练|程序).{0,4}(?:没了|消失|不见了|(?:自己|突然)?(?:停|断)了)",
             "uncaught-exception process-killed engine-crash native-crash cuda-error interrupted job-cancelled "
-            "host-oom "
+            "host-oom node-lost "
             "cuda-oom nccl-timeout import-error killed-without-reason argument-error command-refused device-assert "
             "cuda-illegal-access "
             "engine-init-failure checkpoint-load-error file-missing data-schema-mismatch",

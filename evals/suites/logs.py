@@ -30,6 +30,7 @@ SAME: dict[str, tuple[str, ...]] = {
         "process-killed",
         "killed-without-reason",
         "job-cancelled",
+        "node-lost",
         "native-crash",
     ),
     "cuda_error": ("cuda-error", "cuda-illegal-access", "cuda-fork-error", "device-assert", "hardware-error"),

@@ -96,6 +96,19 @@ def test_a_speed_that_is_complained_of_is_the_bound_of_the_next():
     assert with_table("comm-bottleneck", timed)["step_time"] == ("at-most", 2.0)
 
 
+def test_a_speed_that_the_run_had_before_is_asked_for_and_no_more():
+    fell = SeriesTable((curve("tokens_per_second", [900.0] * 40 + [500.0] * 30),))
+    assert with_table("comm-bottleneck", fell)["tokens_per_second"] == ("at-least", 855.0)
+    timed = SeriesTable((curve("step_time", [4.0] * 40 + [6.5] * 30),))
+    assert with_table("gpu-throttling-straggler", timed)["step_time"] == ("at-most", 4.2)
+
+
+def test_a_step_that_another_log_of_the_run_has_passed_is_no_criterion():
+    one, two = (curve("loss", np.linspace(4, 2, 500), file=f, start=s) for f, s in (("a.log", 1), ("b.log", 480)))
+    assert "steps_reached" not in with_table("nccl-hang", SeriesTable((one, two)), stopped("nccl-timeout", "a.log"))
+    assert "steps_reached" in with_table("nccl-hang", SeriesTable((one, two)), stopped("nccl-timeout", "b.log"))
+
+
 def test_an_entry_that_asks_for_no_speed_has_no_bound_of_it():
     slow = SeriesTable((curve("tokens_per_second", [1000.0] * 40),))
     assert with_table("loss-nan-high-lr", slow) == {}

@@ -162,3 +162,33 @@ def test_a_sound_value_that_a_finding_names_is_better_than_a_part_of_the_value(t
     (tmp_path / "train.yaml").write_text("learning_rate: 1.0e-4\nwarmup_steps: 1800\nmax_steps: 3000\n")
     proposal = ask("is the schedule right?", [tmp_path]).proposal
     assert (proposal.variable, proposal.old, proposal.new) == ("warmup_steps", "1800", "150")
+
+
+SERVE = "vllm serve org/m --gpu-memory-utilization {} --max-num-seqs 256\n"
+
+
+def served(tmp_path, share, *codes):
+    from triage.agent.diagnose import diagnose
+    from triage.knowledge.runbook import Runbook, load
+    from triage.tools.config.combine import read_settings
+    from triage.tools.discover import discover
+    from triage.tools.findings import Finding, Severity
+
+    (tmp_path / "serve.sh").write_text(SERVE.format(share))
+    run = discover(tmp_path)
+    book = Runbook({"inference-slow": load().entries["inference-slow"]})
+    found = [Finding(c, Severity.S1, c) for c in codes]
+    return propose(diagnose(book, (), found, (), looked=True), read_settings(run)[0], run)
+
+
+def test_more_requests_at_once_are_not_proposed_where_the_cache_is_full(tmp_path):
+    made = served(tmp_path, 0.8, "queue-grows", "cache-full-requests-wait")
+    assert isinstance(made, Proposal)
+    assert (made.variable, made.new) == ("gpu_memory_utilization", "0.85")
+    assert served(tmp_path, 0.8, "queue-grows").variable == "max_num_seqs"
+
+
+def test_a_change_whose_reason_the_run_contradicts_is_not_made(tmp_path):
+    made = served(tmp_path, 0.95, "queue-grows", "cache-full-requests-wait")
+    assert isinstance(made, Nothing)
+    assert "cache-full-requests-wait" in str(made)

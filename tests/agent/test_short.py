@@ -1,5 +1,7 @@
 """What an on-call engineer looks for on the screen: each finding with its place, and the error as it was printed."""
 
+from dataclasses import replace
+
 import pytest
 
 from triage.agent.diagnose import diagnose
@@ -76,3 +78,14 @@ def test_words_that_mean_no_cause_begin_with_none(question):
     short = ask(question, []).short
     assert "First to look at" not in short
     assert "可以先看" not in short
+
+
+@pytest.mark.parametrize(("second", "said"), [(0.40, True), (0.08, False)])
+def test_a_cause_that_is_nearly_as_likely_is_named(second, said):
+    d = diagnose(load(), [], [Finding("cuda-oom", "S0", "out of memory", "")], [], looked=True)
+    first, other = (replace(h, status="supported", probability=p, for_=f)
+                    for h, p, f in zip(d.hypotheses[:2], (0.45, second), (d.findings, ()), strict=True))  # fmt: skip
+    short = short_text(
+        replace(d, state="diagnosed", hypotheses=(first, other)), Nothing("no", "没有"), ["**head**"], "en"
+    )
+    assert (f"(`{other.entry.id}`)" in short and "Nearly as likely" in short) == said

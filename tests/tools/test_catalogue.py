@@ -32,6 +32,7 @@ from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
+from triage.tools.logs.going_on import still_written
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
 from triage.tools.operation.collectives import check_collectives
@@ -60,7 +61,11 @@ RECORDS = {
     "empty.jsonl": [],
 }
 TOOLS = {
-    "logs": lambda p: [scan(discover(p), planned_steps=300), look_up(discover(p), [])],
+    "logs": lambda p: [
+        scan(discover(p), planned_steps=300),
+        look_up(discover(p), []),
+        still_written(discover(p), {}, {}, SeriesTable()),
+    ],
     "config.copies": lambda p: [check_copies(discover(p))],
     "code": lambda p: [check_files([(p / "train.py", "train.py")])],
     "config.lint": lambda p: [lint(read_settings(discover(p))[0])],

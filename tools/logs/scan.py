@@ -30,6 +30,7 @@ from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
 from .notebooks import notebooks
+from .overcome import continued, overcome
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
 from .served import decodes_slowly, did_its_work, fails_at_requests, stopped_busy, summed_up_slow
@@ -132,6 +133,7 @@ def scan(
     lost = tuple(account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
+    matched = overcome(matched, table, texts)
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
@@ -173,7 +175,9 @@ def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Seq
     ended = not failed and decayed(table)
     over = any(t.life.alive or (ended and says_over(t.tail, _logged(t))) for t in texts.values())
     done = {PurePosixPath(name).with_suffix("") for name, t in texts.items() if t.life.alive}
+    later = continued(table, texts) if len(texts) > 1 else set[str]()
     open_ = {name: t for name, t in texts.items() if t.life.alive or PurePosixPath(name).with_suffix("") not in done}
+    open_ = {name: t for name, t in open_.items() if name not in later}
     told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in open_.items())
     return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
 

@@ -17,7 +17,7 @@ from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
 from ..operation import jobs, staged, steady, untold
-from ..operation.requests import loads, prefix, runaway, serving, streamed, tested, worsening
+from ..operation.requests import laden, prefix, runaway, serving, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -148,6 +148,7 @@ CODES = declare(
     ("prefix-cache-lost", SERVING, "prompts come no longer from the cache, and the first token waits for it"),
     ("run-healthy", SERVING, "a load test, or a speed test that was run again, is sound"),
     ("requests-failed", SERVING, "a load test in which a good part of the requests fails"),
+    ("latency-explodes-with-load", SERVING, "a server's latency grows far more than the load, which is not served"),
     ("load-not-served", SERVING, "a load test in which many requests fail or are not run together"),
     ("pairs-not-told-apart", SCORES, "held-out pairs are ranked as by guessing, those of the training are not"),
     ("rows-paired-by-place", SCORES, "a reported score is that of answers and right answers in different orders"),
@@ -344,7 +345,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims)),
     TRIALS: (("tables",), lambda r: [*tried(r.tables, r.settings), *sweeps(r.tables, r.settings)]),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
-    LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings)),
+    LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings, r.moved)),
     SERVING: (
         ("series", "tables"),
         lambda r: [
@@ -352,8 +353,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *runaway.run_on(r.lines, r.settings),
             *worsening.worsened(r.lines),
             *worsening.scores_fell(r.lines),
-            *loads.unserved(r.tables),
-            *tested.sound(r.tables, r.lines),
+            *laden.of_load_tests(r.tables, r.lines),
             *steady.kept(r.lines, r.settings),
             *prefix.prefix_lost(r.tables, r.lines),
         ],

@@ -58,7 +58,7 @@ FAULT = {
  "tpu-oom": ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 18.2G of 15.75G hbm. Exceeded hbm capacity by 2.4G.\n","cuda-oom"),
  "slurm-time": ("slurmstepd: error: *** JOB 10711368 ON c0617 CANCELLED AT 2026-09-30T16:00:24 DUE TO TIME LIMIT ***\n","job-cancelled"),
  "slurm-oom": ("slurmstepd: error: Detected 1 oom_kill event in StepId=6959634.0. Some of the step tasks have been OOM Killed.\nsrun: error: gpu006: task 6: Out Of Memory\n","host-oom"),
- "slurm-node": ("slurmstepd: error: *** STEP 123.0 ON node7 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n","hardware-error"),
+ "slurm-node": ("slurmstepd: error: *** STEP 123.0 ON node7 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n","node-lost"),
  "slurm-preempt": ("slurmstepd: error: *** JOB 123 ON node7 CANCELLED AT 2026-03-02T10:00:00 DUE TO PREEMPTION ***\n","job-cancelled"),
  "slurm-exit": ("srun: error: gpu-17: task 3: Exited with exit code 1\nsrun: Terminating StepId=123.0\n","uncaught-exception"),
  "k8s-oom": ("    State:          Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n","host-oom"),

@@ -51,3 +51,11 @@ def test_a_silence_no_longer_than_those_before_is_an_epoch_under_way(tmp_path: P
     end = f"slurmstepd-c17: error: *** JOB 7 ON c17 CANCELLED AT 2024-04-02T{clock} DUE TO TIME LIMIT ***\n"
     (tmp_path / "train.out").write_text(said + end)
     assert ("log-stands-still" in {f.code for f in look([tmp_path]).findings}) == stood
+
+
+@pytest.mark.parametrize(("day", "stood"), [("03", True), ("02", False)], ids=["the next morning", "before the lines"])
+def test_dates_say_which_of_two_clocks_is_later(tmp_path: Path, day: str, stood: bool):
+    said = "".join(f"2024-04-02 21:{m:02d}:00 shard {m} read\n" for m in range(12))
+    end = f"slurmstepd-c17: error: *** JOB 7 ON c17 CANCELLED AT 2024-04-{day}T03:10:00 DUE TO TIME LIMIT ***\n"
+    (tmp_path / "read.out").write_text(said + end)
+    assert ("log-stands-still" in {f.code for f in look([tmp_path]).findings}) == stood

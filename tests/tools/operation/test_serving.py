@@ -154,3 +154,10 @@ def test_where_the_update_takes_most_of_a_step_a_queue_of_the_rollout_is_no_seri
 def test_a_short_burst_is_no_queue():
     lines = [logged("Pending", [0.0] * 50 + [30.0] * 5 + [0.0] * 5), logged("GPU KV cache usage", np.full(60, 0.1))]
     assert told(lines=lines) == {}
+
+
+@pytest.mark.parametrize(("limit", "said"), [(600, True), (82, False), (None, False)])
+def test_a_limit_that_is_not_reached_is_told_beside_a_full_cache(tmp_path, limit, said):
+    set_ = {"max_num_seqs": Setting("max_num_seqs", limit, str(limit), "--max-num-seqs", "run.sh", 2)} if limit else {}
+    found = told(*snapshot(tmp_path / "a.prom", "sglang", 80, 40, 0.98), settings=Settings(set_))
+    assert ("not the limit (80 run of max_num_seqs 600)" in found["cache-full-requests-wait"].message) == said

@@ -16,6 +16,7 @@ from ...phrase import LINE, counted
 from ...series import Series
 from ...vocabulary import VOCABULARY
 from .holders import capacity, fragmented, holders, taken
+from .longest import longest
 from .match import TABLE, Hit, Hits
 from .parts import TOLD, bare, parts
 from .phases import FRAME, frames, in_a_start, phases
@@ -38,9 +39,12 @@ WRAPPED_LINES = 150
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
 torchrun that names the signal at its end): a traceback of an engine may stand between."""
 
-TOLD_OF = {"cuda-oom": (phases, holders, fragmented), "engine-init-failure": (taken,), **dict.fromkeys(TOLD, (parts,))}
+TOLD_OF = {
+    "cuda-oom": (phases, holders, fragmented, longest),
+    "engine-init-failure": (taken,),
+    **dict.fromkeys(TOLD, (parts,)),
+}
 """What more is told of a code: the phase, who holds the memory, the part of the training."""
-
 DEATHS, AGAIN = ("native-crash", "killed-without-reason"), 3
 """Codes of a process that is gone, and times that a program dies of the same, start after start, from which on it is no
 matter of an earlier start. Own judgement."""
@@ -75,7 +79,7 @@ SHUTS = (
 """A server was told to stop."""
 
 TIMEOUT_ECHO = "timeout-after-error"
-STOPPED, WAITED = ("job-cancelled", "interrupted"), ("nccl-timeout",)
+STOPPED, WAITED = ("job-cancelled", "node-lost", "interrupted"), ("nccl-timeout",)
 """How a run is stopped from outside, and what takes minutes of waiting to be said."""
 LET_GO = (*STOPPED, "dependency-conflict")
 """Of what steps come after it is a note: who stopped a run has let it go on, and what an installer complained of has

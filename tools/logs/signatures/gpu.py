@@ -113,14 +113,13 @@ ROWS = (
     ),
     Signature(
         "hardware-error", S0,
-        r"uncorrectable (ECC|NVLink)|ECC error|NVRM: Xid|\bXid\b.{0,40}\b(48|62|64|74|79|92|94|95|119|120)\b|fallen off the bus|GPU is lost|NVLink.{0,40}(error|fatal|down)|CUDA_ERROR_ECC_UNCORRECTABLE|hardware slowdown active|Unable to determine the device handle for GPU|unspecified launch failure.{0,40}ECC|CUDA error: uncorrectable|GPU reset begin|VRAM is lost due to GPU reset|GPU HANG: ecode|DUE TO NODE FAIL|mce: \[Hardware Error\]",
+        r"uncorrectable (ECC|NVLink)|ECC error|NVRM: Xid|\bXid\b.{0,40}\b(48|62|64|74|79|92|94|95|119|120)\b|fallen off the bus|GPU is lost|NVLink.{0,40}(error|fatal|down)|CUDA_ERROR_ECC_UNCORRECTABLE|hardware slowdown active|Unable to determine the device handle for GPU|unspecified launch failure.{0,40}ECC|CUDA error: uncorrectable|GPU reset begin|VRAM is lost due to GPU reset|GPU HANG: ecode|mce: \[Hardware Error\]",
         "the GPU, its memory or its link reported a hardware fault", "GPU、显存或互联硬件故障",
         (
             "RuntimeError: CUDA error: uncorrectable ECC error encountered",
             "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.",
             "Unable to determine the device handle for GPU 0000:1A:00.0: GPU is lost.",
             "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!. Source:  1",
-            "slurmstepd: error: *** STEP 1.0 ON n7 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
         ),
         ("NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS", "ECC errors: 0", "No ECC error found",
          "NVRM: Xid (PCI:0000:48:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x1f2) marked for remapping, reset gpu to activate.", "Xid errors: none", "nvlink error counters are 0"),

@@ -155,6 +155,15 @@ ROWS = (
         must_not=r"NODE FAIL|PreemptionMode|Sequence group|num_preempt|preempted_req|[Rr]equest",
     ),
     Signature(
+        "node-lost", S1,
+        r"DUE TO NODE FAIL|\b(?:Job)?State=NODE_FAIL\b|[Jj]ob.{0,40}\bNODE_FAIL\b|\bNode(NotReady|Lost|Unreachable)\b|[Nn]ode \S{1,60} (is |has |went |became )?(not responding|unreachable|lost|down|failed)\b|节点.{0,20}(失联|宕机|掉线|故障)",
+        "the scheduler lost the node: it answered no more, whatever the reason", "调度器失去了该节点：节点不再应答，原因未说明",
+        ("slurmstepd: error: *** STEP 1.0 ON n7 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+         "Warning  NodeNotReady  pod/sft-worker-3  Node is not ready", "srun: error: Node gpu17 is not responding",
+         "Job(?:Job)?State=NODE_FAIL Reason=NodeDown"),
+        ("node gpu17 is back", "slurmstepd: error: *** JOB 123 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***"),
+    ),
+    Signature(
         "process-killed", S1,
         r"SignalException: Process \d+ got signal: 1?[15]|Received signal (15|SIGTERM)|[Rr]eceived SIGTERM|Received (Signals\.SIG(TERM|INT|HUP)|\d{1,2}) death signal|got signal: 15|died with <Signals\.SIG(TERM|ABRT)|exitcode\s*: ?-(6|15)\b|return (code = )?-(6|15)\b|Signal (6|15) \(SIG",
         "the process was ended by a signal", "进程被信号终止",

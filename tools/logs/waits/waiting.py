@@ -15,7 +15,7 @@ from ...reading import split_prefix
 from ..signatures.causes import STOPPED
 from ..signatures.signature import CHECK
 from ..texts import Text
-from .clock import CLOCK, DAY, seconds
+from .clock import CLOCK, DAY, between, day, seconds
 
 CODES = declare(
     "waiting", ("log-stands-still", CHECK, "the log only waits, or says nothing for minutes until the run is stopped")
@@ -80,15 +80,15 @@ def _again(name: str, lines: list[tuple[int, str]]) -> Finding | None:
 
 def _silent(name: str, lines: list[tuple[int, str]], usual: int = 0) -> Finding | None:
     """A long silence, after which the run is stopped; so many times longer than the log is silent otherwise."""
-    clocks = [(n, said, seconds(m)) for n, said in lines if (m := CLOCK.search(said[:80]))]
-    gaps = sorted((then - before) % LONGEST for (*_, before), (*_, then) in pairwise(clocks))
+    clocks = [(n, said, (day(said, m), seconds(m))) for n, said in lines if (m := CLOCK.search(said[:80]))]
+    gaps = sorted(between(before, then) for (*_, before), (*_, then) in pairwise(clocks))
     if usual and len(gaps) < TIMES:
         return None
     least = max(QUIET, usual * gaps[len(gaps) // 2]) if gaps else QUIET
     for (line, said, before), (after, _, then) in reversed([*pairwise(clocks)]):
-        gap = (then - before) % LONGEST
+        gap = between(before, then)
         stopped = any(STOPS.search(s) for n, s in lines if after <= n < after + TIMES)
-        if gap < least or after - line > TIMES or not stopped:
+        if not least <= gap < LONGEST or after - line > TIMES or not stopped:
             continue
         if gap < gaps[-1]:
             return None  # it was silent for longer and went on

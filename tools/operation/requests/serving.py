@@ -89,7 +89,7 @@ def served(
     servers = _servers(tables, lines)
     found = [f for f in (_queued(s, settings, events, servers) for s in servers) if f][:1]
     found = [of_training(f, lines, settings) for f in found]
-    found += [f for f in (_full(s) for s in servers) if f][:1]
+    found += [f for f in (_full(s, settings, events) for s in servers) if f][:1]
     return [*found, *_longer(tables)]
 
 
@@ -204,19 +204,25 @@ def _place(events: Sequence[Event], limit: float | None) -> dict[str, object]:
     return {"file": told.file, "line": told.line, "old": told.new} if told is not None else {}
 
 
-def _full(server: Server) -> Finding | None:
+def _full(server: Server, settings: Settings, events: Sequence[Event]) -> Finding | None:
     """The cache is full: requests wait for memory, or are thrown out and computed again."""
     waiting, cache, lost = (server.value(part) for part in ("waiting", "cache", "preempted"))
     if cache is None or cache < FULL or not ((lost or 0) > 0 or (waiting or 0) >= LEAST_WAITING):
         return None
     en = f"{waiting:.0f} requests wait" if waiting else "requests run"
+    limit, _, where = _limit(settings, events)
+    running = server.value("running")
+    room = limit is not None and running is not None and running < AT_LIMIT * limit
+    beside = f" ({running:.0f} run of {LIMIT} {limit:g})" if room else ""
     return Finding(
         "cache-full-requests-wait", Severity.S1,
         f"The KV cache is {cache:.0%} full, {en}{f', {lost:.0f} were preempted' if lost else ''} ({server.file}): "
-        "the cache holds them back.",
+        f"the cache holds them back{', not the limit' if room else ''}{beside}.",
         f"KV 缓存已用 {cache:.0%}，{f'{waiting:.0f} 个请求在等待' if waiting else '请求在运行'}"
-        f"{f'，{lost:.0f} 个被抢占' if lost else ''}（{server.file}）：受限于缓存。",
-        server.evidence(), {"cache": cache, "waiting": waiting, "preempted": lost},
+        f"{f'，{lost:.0f} 个被抢占' if lost else ''}（{server.file}）：受限于缓存"
+        f"{f'，而不是上限：运行中 {running:.0f} 个，{LIMIT} 为 {limit:g}' if room else ''}。",
+        (*server.evidence(), *(where if room else ())),
+        {"cache": cache, "waiting": waiting, "preempted": lost, "running": running, "limit": limit},
     )  # fmt: skip
 
 

@@ -67,6 +67,13 @@ ALONG = 0.8
 _PATTERNS = {kind.code: (bounded(kind.name), bounded(kind.not_)) for kind in KINDS}
 
 
+def of_time(name: str) -> bool:
+    """Whether a name is that of a latency."""
+    named, never = _PATTERNS["latency-grows"]
+    key = plain(name)
+    return bool(named.search(key)) and not never.search(key)
+
+
 def worsened(lines: Sequence[Line]) -> Iterator[Finding]:
     """The clearest of each kind."""
     some = [x for x in lines if np.isfinite(x.values).sum() >= LEAST]

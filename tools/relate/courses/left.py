@@ -38,6 +38,12 @@ def _forms(part: str) -> re.Pattern[str]:
 
 
 FORMS = {name: _forms(part) for name, part in _PARTS.items()}
+BEGINS_ANEW = bounded(
+    rf"(?i)(?<![\w-])--?(?:finetune|ignore[-_]data[-_]skip|reset[-_](?:dataloader|iterator|sampler|data))(?![\w-])"
+    rf"(?!\S?[= ]\s?{_NO})|\b(?:finetune|ignore_data_skip|reset_(?:dataloader|iterator|data_position))[\"']?\s?[:=]\s?"
+    r"(?:true|yes|on|1)\b"
+)
+"""Flags with which a trainer that goes on begins its data anew: of Megatron, of Hugging Face, of fairseq and others."""
 WORDS = (
     "load",
     "read",
@@ -51,6 +57,8 @@ WORDS = (
     "init",
     "no-",
     "no_",
+    "finetune",
+    "ignore",
     "未",
     "没",
     "跳过",
@@ -108,6 +116,8 @@ def _said(artifact: Artifact, what: str) -> Evidence | None:
     for number, line in enumerate(_text(artifact).splitlines(), 1):
         if len(line) > 400 or not any(word in line.lower() for word in WORDS):
             continue
+        if what == "data" and (anew := BEGINS_ANEW.search(line)):
+            return Evidence(artifact.name, number, text=anew[0].strip())
         listed = what == "optimizer" and LISTS.search(line) and not HAS.search(line)
         if (listed and artifact.kind in ("log", "script", "config")) or FORMS[what].search(line):
             return Evidence(artifact.name, number, text=line.strip())

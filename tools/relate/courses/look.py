@@ -32,7 +32,7 @@ CODES = declare(
     ("restart-without-state", CHECK, "the loss is higher since a restart for which files say what was not loaded"),
     ("loss-higher-since-restart", CHECK, "the loss is higher since a restart, the learning rate goes on"),
     ("loss-lower-since-restart", CHECK, "the loss is lower at once since a restart, the learning rate goes on"),
-    ("data-not-resumed", CHECK, "the loss is lower at once since a restart that did not restore the place in the data"),
+    ("data-not-resumed", CHECK, "since a restart the data are read again: a count of them, or a lower loss, says so"),
     ("rate-off-since-restart", CHECK, "behind a restart the learning rate is another, and the loss higher"),
     ("data-read-again-since-restart", CHECK, "from a restart on a record of reads begins again from its first row"),
     ("weights-shrink-under-decay", CHECK, "norms of parameters shrink, the loss stands, and the decay is large or new"),

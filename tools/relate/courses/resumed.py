@@ -15,6 +15,7 @@ import numpy as np
 from ...findings import Evidence, Finding, Severity
 from ..line import Line, plain
 from .left import Left
+from .position import not_resumed, went_back
 from .read import LEAST, Course, at, noise, smooth, upto
 
 TAIL, FIRST = 60, 20
@@ -27,7 +28,6 @@ ON_LINE, BACK = 0.4, 0.6
 """Share of the climb at which the first loss still is on the old line, and to which it has come down at the end."""
 LEVEL = 0.1
 """Loss below which it is that of a policy, or of a fit to a few rows: its size says nothing."""
-DATA = ("sample", "consumed", "docs", "cursor", "offset", "样本", "已消费", "游标")
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,13 @@ def resumed(found: Sequence[Course], left: Left) -> Iterator[Finding]:
 
 
 def _judged(joint: Joint, left: Left) -> Iterator[Finding]:
+    if (back := went_back(joint, left.run)) is not None:
+        yield not_resumed(joint, back, left, joint.shift <= -0.75 * joint.enough and _low_at_once(joint))
+    yield from _by_loss(joint, left, back is not None)
+
+
+def _by_loss(joint: Joint, left: Left, data_told: bool) -> Iterator[Finding]:
+    """What the loss says of the restart; that it is lower says nothing more where the data are known to begin anew."""
     begun = joint.new.values
     rates = _rates(joint.before.rate, joint.after.rate)
     ratio = rates[1] / rates[0] if rates and rates[0] > 0 else 1.0
@@ -111,8 +118,8 @@ def _judged(joint: Joint, left: Left) -> Iterator[Finding]:
         yield _moved(joint, "loss-higher-since-restart", missing)
     elif climb >= joint.enough and joint.shift >= joint.enough:
         yield _rated(joint, rates or (0.0, 0.0))
-    elif joint.shift <= -0.75 * joint.enough and _low_at_once(joint) and calm:
-        yield _moved(joint, "loss-lower-since-restart", left.of("data", joint.after) or _cursor(joint))
+    elif joint.shift <= -0.75 * joint.enough and _low_at_once(joint) and calm and not data_told:
+        yield _moved(joint, "loss-lower-since-restart", left.of("data", joint.after))
 
 
 def _low_at_once(joint: Joint) -> bool:
@@ -139,21 +146,6 @@ def _norms(joint: Joint) -> tuple[float, float, float] | None:
         float(np.sort(soon)[-3:].mean()),
         float(np.median(new.values[-LEAST:])),
     )
-
-
-def _cursor(joint: Joint) -> tuple[Evidence, ...]:
-    """A count of the data that begins again where the steps go on."""
-    for new in joint.after.lines:
-        key = plain(new.key)
-        if not any(word in key for word in DATA):
-            continue
-        old = next((x for x in joint.before.lines if plain(x.key) == key), None)
-        if old is None or not (np.diff(old.values) > 0).all():
-            continue
-        end = at(old, joint.step)
-        if new.values[0] <= 0.5 * end and end - old.values[0] > 5 * float(np.median(np.diff(old.values))):
-            return new.evidence(0), old.evidence(-1)
-    return ()
 
 
 def _fresh(joint: Joint, peak: int, norms: tuple[float, float, float] | None, missing: tuple[Evidence, ...]) -> Finding:

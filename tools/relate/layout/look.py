@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
-from . import called, entered, faulty, held, kernels, links, profiled, scaling, topology, wider
+from ..moves import Move
+from . import awaited, called, entered, faulty, held, kernels, links, profiled, scaling, topology, wider
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -21,13 +22,14 @@ CODES = declare(
     ("link-below-others", LAYOUT, "the link of one port, card, host or pair is slower or narrower than all others"),
     ("slower-when-group-wider", LAYOUT, "trainings whose inner group is wider than a machine are the slow ones"),
     ("clock-held-on-one", LAYOUT, "the clock of one card or machine alone is held down while it works"),
+    ("others-wait-for-one", LAYOUT, "the work of one member takes longer, and the others wait by as much"),
     ("card-with-faults", LAYOUT, "one card of an inventory alone has errors that its memory could not correct"),
     ("scaling-falls", LAYOUT, "each device brings less, the more of them there are"),
     ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
 )
 
 
-def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
+def laid_out(tables: Sequence[Table], settings: Settings, moves: Sequence[Move] = ()) -> list[Finding]:
     """The layout of a run over its machines, and what its ranks spend their time on."""
     some = tables[:MOST_TABLES]
     return [
@@ -40,5 +42,6 @@ def laid_out(tables: Sequence[Table], settings: Settings) -> list[Finding]:
         *links.slow_links(some),
         *held.held_down(some),
         *faulty.faulty(some),
+        *awaited.awaited(moves),
         *wider.slower_when_wider(some, settings),
     ]

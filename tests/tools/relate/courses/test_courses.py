@@ -84,6 +84,62 @@ def test_a_lower_loss_with_a_record_of_reads_that_begins_again(tmp_path):
     assert found == ["data-read-again-since-restart", "loss-lower-since-restart"]
 
 
+COUNTED = {
+    "pipes": "{t} iteration {s:8d}/ 9000 | consumed samples: {n:12d} | lm loss: {v:.4E} | grad norm: {g:.3f} |",
+    "json": '{{"step": {s}, "loss": {v:.4f}, "grad_norm": {g:.3f}, "tokens_seen": {n}}}',
+    "zh": "步数={s} 损失={v:.4f} 梯度范数={g:.3f} 已消耗样本={n}",
+    "cursor": "[{s}] loss {v:.4f} grad_norm {g:.3f} loader_position={n}",
+}
+
+
+def counted(form, back=True, lower=0.06, wraps=0):
+    """A run to step 6000 and what goes on from there: its loss, and the data that it has read."""
+    logs = []
+    for part, steps in enumerate((np.arange(5000, 6001, 10), np.arange(6010, 8001, 10))):
+        noise = rng(part).normal(0, 0.01, len(steps))
+        count = 64 * (steps - (6000 if part and back else 0))
+        rows = [
+            COUNTED[form].format(t="[2026-03-02 10:00:00]", s=s, v=2.3 - part * lower + e, g=0.3,
+                                 n=c % wraps if wraps else c)
+            for s, c, e in zip(steps, count, noise, strict=True)
+        ]  # fmt: skip
+        logs.append("\n".join(rows) + "\n")
+    return {"job_1.out": logs[0], "job_2.out": logs[1]}
+
+
+def graded(tmp_path, files):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    run = discover(tmp_path)
+    read, opened = read_measures(run)
+    found = side_by_side(run, read.table, opened.tables if opened else (), opened.events if opened else ()).findings
+    return {f.code: f for f in found}
+
+
+@pytest.mark.parametrize("lower", [0.06, 0.0])
+@pytest.mark.parametrize("form", ["pipes", "zh", "cursor"])
+def test_a_count_of_the_data_that_begins_anew_while_the_steps_go_on(tmp_path, form, lower):
+    found = graded(tmp_path, counted(form, lower=lower) | {"go.sh": "pretrain.py --load /c --save /c --finetune\n"})
+    assert set(found) == {"data-not-resumed"}
+    assert found["data-not-resumed"].severity == "S2"
+    assert "--finetune (go.sh:1)" in found["data-not-resumed"].data["names"]
+    assert ("lower at once" in found["data-not-resumed"].message) == bool(lower)
+
+
+def test_a_count_that_may_be_one_of_the_process_needs_the_loss_or_a_setting(tmp_path):
+    found = graded(tmp_path, counted("json", lower=0.0))
+    assert found["data-not-resumed"].severity == "S3"
+    found = graded(tmp_path, counted("json", lower=0.0) | {"args.yaml": "ignore_data_skip: true\n"})
+    assert found["data-not-resumed"].severity == "S2"
+    assert graded(tmp_path, counted("json") | {"args.yaml": "lr: 1\n"})["data-not-resumed"].severity == "S2"
+
+
+@pytest.mark.parametrize("files", [counted("pipes", back=False, lower=0.0), counted("json", back=False, lower=0.0),
+                                   counted("cursor", back=False, lower=0.0, wraps=20000)])  # fmt: skip
+def test_a_count_that_goes_on_or_begins_anew_with_every_shard_is_silent(tmp_path, files):
+    assert graded(tmp_path, files | {"go.sh": "pretrain.py --load /base --finetune\n"}) == {}
+
+
 @pytest.mark.parametrize(
     "of",
     [

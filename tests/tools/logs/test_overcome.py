@@ -1,0 +1,54 @@
+"""A stop that a later log of the same training has overcome is a note; one that nothing goes on from is not."""
+
+import pytest
+
+from triage.tools.discover import discover
+from triage.tools.logs.scan import scan
+
+STOPPED = {
+    "job-cancelled": "slurmstepd: error: *** STEP 51.0 ON a3 CANCELLED AT 2026-04-03T04:12:44 DUE TO PREEMPTION ***\n",
+    "node-lost": "slurmstepd: error: *** JOB 51 ON a3 CANCELLED AT 2026-04-03T04:12:44 DUE TO NODE FAILURE ***\n",
+}
+
+
+def steps(begin, end, form="step {s} loss {v:.4f} lr 1e-4 grad_norm 0.8"):
+    return "".join(form.format(s=s, v=2.0 - s / 4000, e=s / 1000) + "\n" for s in range(begin, end, 10))
+
+
+EPOCHS = "{{'loss': {v:.4f}, 'grad_norm': 0.8, 'learning_rate': 1e-05, 'epoch': {e:.2f}}}"
+
+
+def graded(tmp_path, **logs):
+    for name, text in logs.items():
+        (tmp_path / f"{name}.out").write_text(text)
+    return {f.code: f.severity for f in scan(discover(tmp_path)).findings}
+
+
+@pytest.mark.parametrize("code", STOPPED)
+@pytest.mark.parametrize("form", ["step {s} loss {v:.4f} lr 1e-4 grad_norm 0.8", EPOCHS], ids=["steps", "epochs"])
+def test_the_next_job_goes_on_and_gets_further(tmp_path, code, form):
+    found = graded(tmp_path, job_1=steps(10, 900, form) + STOPPED[code], job_2=steps(800, 1600, form))
+    assert found[code] == "S3"
+
+
+def test_a_chain_of_jobs_of_which_the_last_goes_on(tmp_path):
+    jobs = {"a": steps(10, 500) + STOPPED["node-lost"], "b": steps(450, 900) + STOPPED["node-lost"]}
+    assert graded(tmp_path, **jobs, c=steps(850, 1500))["node-lost"] == "S3"
+
+
+@pytest.mark.parametrize("later", ["", steps(10, 700), steps(880, 905), steps(2000, 3000)],
+                         ids=["none", "another-run", "no-further", "a-gap"])  # fmt: skip
+def test_where_no_log_goes_on_it_is_the_end(tmp_path, later):
+    logs = {"job_1": steps(10, 900) + STOPPED["job-cancelled"]} | ({"job_2": later} if later else {})
+    assert graded(tmp_path, **logs)["job-cancelled"] == "S1"
+
+
+def test_a_later_job_that_is_stopped_too_leaves_the_stop(tmp_path):
+    logs = {"a": steps(10, 900) + STOPPED["job-cancelled"], "b": steps(850, 1500) + STOPPED["job-cancelled"]}
+    assert graded(tmp_path, **logs)["job-cancelled"] == "S1"
+
+
+def test_an_error_of_the_program_stays(tmp_path):
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    found = graded(tmp_path, a=steps(10, 900) + oom, b=steps(850, 1500))
+    assert found["cuda-oom"] == "S0"

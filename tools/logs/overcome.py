@@ -1,0 +1,111 @@
+"""Stops that a later log of the same training has overcome: it goes on where the stopped one ended, and further.
+
+Within one log `signatures.causes` tells whether a run went on; here it is the next job's own log. Only stops from
+outside are taken back: an error of the program that was passed in the end may still have to be mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..findings import Finding, Severity
+from ..series import Series, SeriesTable
+from .texts import Text
+
+STOPS = frozenset(("job-cancelled", "node-lost", "process-killed", "interrupted", "killed-without-reason"))
+"""How a run is stopped from outside."""
+FURTHER, POINTS = 0.02, 5
+"""Part of what the first log covers by which the later one gets further at least, and points of it."""
+GAP = 0.1
+"""Part of what the first log covers that may lie between its end and the beginning of the later one."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What one log covers: from where to where, in steps or in epochs."""
+
+    of: str
+    begin: float
+    end: float
+    points: int
+
+
+def overcome(found: Sequence[Finding], table: SeriesTable, texts: Mapping[str, Text]) -> list[Finding]:
+    """The findings; a stop of one log is a note where a later log went on from there and is in no such trouble."""
+    if not any(f.code in STOPS and f.severity < Severity.S2 for f in found):
+        return list(found)
+    ways = {name: _ways(name, table) for name in texts}
+    troubled = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence[:1]}
+    return [_judged(f, ways, troubled) for f in found]
+
+
+def continued(table: SeriesTable, names: Iterable[str]) -> set[str]:
+    """The logs that another one goes on from."""
+    ways = {name: _ways(name, table) for name in names}
+    return {name for name in ways if _next(name, ways) is not None}
+
+
+def _judged(finding: Finding, ways: Mapping[str, Sequence[Way]], troubled: set[str]) -> Finding:
+    if finding.code not in STOPS or finding.severity >= Severity.S2 or not finding.evidence:
+        return finding
+    step = _next(finding.evidence[0].file, ways)
+    chain = {finding.evidence[0].file}
+    while step is not None and step[0] in troubled and step[0] not in chain:
+        chain.add(step[0])
+        step = _next(step[0], ways)
+    if step is None or step[0] in chain:
+        return finding
+    name, way = step
+    said = f"{name} goes on from {way.of} {way.begin:g} and gets to {way.end:g}"
+    zh = f"{name} 从 {way.of} {way.begin:g} 继续，到达 {way.end:g}"
+    return replace(
+        finding,
+        severity=Severity.S3,
+        message=f"{finding.message} Not fatal: {said}.",
+        zh=f"{finding.zh} 并不致命：{zh}。",
+        data={**finding.data, "survived": said, "overcome": name},
+    )
+
+
+def _next(file: str, ways: Mapping[str, Sequence[Way]]) -> tuple[str, Way] | None:
+    """The log that goes on from the end of this one and gets furthest, and what it covers."""
+    found = [
+        (later.end, name, later)
+        for mine in ways.get(file, ())
+        for name, other in ways.items()
+        for later in other
+        if name != file and _goes_on(mine, later)
+    ]
+    return max(found, key=lambda f: f[0])[1:] if found else None
+
+
+def _goes_on(mine: Way, later: Way) -> bool:
+    covered = mine.end - mine.begin
+    begins = mine.begin + GAP * covered < later.begin <= mine.end + GAP * covered
+    return mine.of == later.of and begins and later.end >= mine.end + FURTHER * covered and later.points >= POINTS
+
+
+def _ways(name: str, table: SeriesTable) -> list[Way]:
+    """What a log covers by its steps, and by the epochs that it prints."""
+    own = [s for s in table if s.file == name and len(s)]
+    steps = [s for s in own if s.step_is != "line" and s.axis == "step"]
+    epochs = [s for s in own if s.metric == "epoch"]
+    found = []
+    for of, some, values in (("step", steps, _steps), ("epoch", epochs, _values)):
+        if some:
+            every = np.concatenate([values(s) for s in some])
+            every = every[np.isfinite(every)]
+            if len(every):
+                found.append(Way(of, float(every.min()), float(every.max()), len(np.unique(every))))
+    return found
+
+
+def _steps(series: Series) -> np.ndarray:
+    return series.steps.astype(float)
+
+
+def _values(series: Series) -> np.ndarray:
+    return series.values

@@ -1,0 +1,156 @@
+"""Load tests of one server at several loads: from which load on its latency explodes.
+
+A server that keeps up answers as fast under more load, or a little slower. Beyond what it can do the requests pile up:
+the latency grows far more than the load, and what is answered in a second no longer grows with what is sent. The loads
+are rows of one table or of one file each; of one model, with requests of one kind. A sweep over clients that wait for
+their answers, or over several rates, ends in such a knee by its nature: that is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ...findings import Evidence, Finding, Severity
+from ...patterns import bounded
+from ...relate.line import Line, means, plain
+from ...tables.table import Column, Table
+from .loads import AT_ONCE, unserved
+from .tested import QUANTILE, sound
+from .worsening import of_time
+
+RATE = bounded(
+    r"(?:^|_)(?:request_rate|req_rate|(?:target|offered|sent|arrival|send|input)_(?:rate|qps|rps|load)|arrivals?"
+    r"|(?:qps|rps)_target)(?:_(?:rps|qps|req_s|s))?$|^(?:rate|qps|rps)$|请求速率|发送速率"
+)
+"""Requests that are sent in a second."""
+DONE = bounded(
+    r"(?:^|_)(?:request_throughput|req_throughput|(?:achieved|actual|measured|served|completed)_(?:rate|qps|rps)"
+    r"|(?:requests?|reqs?)_(?:per_)?s(?:ec(?:ond)?)?)(?:_(?:rps|qps|req_s|reqs?_s))?$|请求吞吐"
+)
+"""Requests that are answered in a second."""
+LENGTHS = bounded(r"^(?:random_|mean_|avg_)?(?:input|output|prompt)_(?:len(?:gth)?|tokens)$")
+EXPLODES, BEYOND = 5.0, 2.0
+"""Factor by which the latency grows from one load to the next, and by which it grows more than the load."""
+ALONE = 10.0
+"""The factor where nothing says how many requests were answered. Own judgement, as the two before."""
+BEHIND = 0.75
+"""Part of the load's growth that what is answered follows at most, in a server that no longer keeps up."""
+SWEPT = 3
+"""Loads from which on a row of them is a sweep, which is driven until the server can do no more."""
+TURNED, MOST = 1.2, 24
+"""Factor between two loads that were chosen, and how many of them there are at most: more are what traffic brought."""
+
+
+class Load(NamedTuple):
+    """One load test."""
+
+    table: Table
+    row: int
+    of: Column
+    load: float
+    done: float | None
+    """Requests that were answered in a second; None where nothing tells."""
+
+    def value(self, column: str) -> float:
+        found = (c for c in self.table.columns if c.name == column and c.values.dtype.kind == "f")
+        return next((float(c.values[self.row]) for c in found), np.nan)
+
+    def place(self, column: str) -> Evidence:
+        value = self.value(column)
+        line = int(self.table.lines[self.row]) or None
+        return Evidence(self.table.file, line, metric=column, value=value, text=f"{self.of.name} {self.load:g}")
+
+
+def of_load_tests(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
+    """What load tests say: those that fail or explode, and where none does, that they are sound."""
+    over = [*unserved(tables), *overrun(tables)]
+    return over if any(f.severity < Severity.S3 for f in over) else [*over, *sound(tables, lines)]
+
+
+def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
+    """The latency of the slowest, or the one that grows most, between two loads where the server falls behind."""
+    kinds: dict[tuple[object, ...], list[Load]] = {}
+    for table in tables:
+        for row in range(len(table)) if len(table) <= MOST and not _of_time(table) else ():
+            if (load := _load(table, row)) is not None:
+                kinds.setdefault(_kind(load), []).append(load)
+    found = [step for loads in kinds.values() for step in _steps(loads)]
+    if found:
+        step = max(found, key=lambda step: (_quantile(step[2]), step[3]))
+        tried = next(loads for loads in kinds.values() if step[1] in loads)
+        last = step[1].load == max(load.load for load in tried)
+        yield _told(*step, knee=not means(RATE, step[1].of.name) or (last and len(tried) >= SWEPT))
+
+
+def _quantile(name: str) -> int:
+    """99 of a `p99`, 0 of a mean or a median: what the slowest wait is what people see."""
+    return max((int(q) for q in QUANTILE.findall(plain(name))), default=0)
+
+
+def _of_time(table: Table) -> bool:
+    """Whether its rows are what a server measured of its traffic, one after the other."""
+    way = (c for c in table.of("axis") if c.of in ("time", "step"))
+    return len(table) > 1 and not all(means(RATE, c.name) or means(AT_ONCE, c.name) for c in way)
+
+
+def _load(table: Table, row: int) -> Load | None:
+    numbers = [c for c in table.columns if c.values.dtype.kind == "f" and np.isfinite(c.values[row])]
+    done = next((c for c in numbers if means(DONE, c.name)), None)
+    sent = next((c for p in (RATE, AT_ONCE) for c in numbers if means(p, c.name) and c is not done), None)
+    if sent is None or sent.values[row] <= 0 or not any(of_time(c.name) for c in numbers):
+        return None
+    return Load(table, row, sent, float(sent.values[row]), float(done.values[row]) if done is not None else None)
+
+
+def _kind(load: Load) -> tuple[object, ...]:
+    """What must be the same in tests that are compared: the model, what else is named, and the requests' lengths."""
+    said: list[object] = [plain(load.of.name)]
+    for c in load.table.columns:
+        if c.role == "group" or (c.values.dtype.kind == "f" and means(LENGTHS, c.name)):
+            value = c.values[load.row]
+            said.append((plain(c.name), str(value) if c.values.dtype.kind == "O" else f"{value:.2g}"))
+    return tuple(said)
+
+
+def _steps(loads: Sequence[Load]) -> Iterator[tuple[Load, Load, str, float]]:
+    """(load before, load at which it explodes, latency, its factor) of each latency that explodes."""
+    order = sorted({load.load: load for load in loads}.values(), key=lambda load: load.load)
+    if len(order) < len(loads):
+        return  # one load was tried more than once: something else was turned
+    for before, after in pairwise(order):
+        for column in after.table.columns:
+            old, new = before.value(column.name), after.value(column.name)
+            if of_time(column.name) and old > 0 and _over(before, after, new / old):
+                yield before, after, column.name, new / old
+
+
+def _over(before: Load, after: Load, factor: float) -> bool:
+    grown = after.load / before.load
+    if grown < TURNED:
+        return False
+    if before.done is None or after.done is None or before.done <= 0:
+        return factor >= max(ALONE, BEYOND * grown)
+    kept = (after.done / before.done - 1) <= BEHIND * (grown - 1)
+    return kept and factor >= max(EXPLODES, BEYOND * grown)
+
+
+def _told(before: Load, after: Load, name: str, factor: float, knee: bool) -> Finding:
+    old, new = before.value(name), after.value(name)
+    what = after.of.name
+    known = before.done is not None and after.done is not None
+    done = f", while {before.done:.4g} and then {after.done:.4g} a second are answered" if known else ""
+    done_zh = f"，而每秒完成的请求为 {before.done:.4g}，随后 {after.done:.4g}" if known else ""
+    return Finding(
+        "latency-explodes-with-load", Severity.S3 if knee else Severity.S2,
+        f"{name} is {old:.6g} at {what} {before.load:g} and {new:.6g} at {after.load:g} ({factor:.0f} times){done}: "
+        f"{'the knee of the sweep, beyond it' if knee else 'the server no longer keeps up, and'} requests pile up.",
+        f"{what} 为 {before.load:g} 时 {name} 为 {old:.6g}，为 {after.load:g} 时为 {new:.6g}（{factor:.0f} 倍）"
+        f"{done_zh}：{'这是压测的拐点，再往上' if knee else '服务已跟不上，'}请求开始堆积。",
+        (after.place(name), before.place(name)),
+        {"metric": name, "before": old, "after": new, "load": [before.load, after.load],
+         "done": [before.done, after.done]},
+    )  # fmt: skip
