@@ -106,10 +106,10 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
     if found is None or not 0 < len(changed) <= MOST_DIFFERENT:
         return None
     mine, theirs, step, own, better = found
-    notes = [f", {d.note}" if d.variable in UNITS else "" for d in changed]
+    notes = [f" ({d.note})" if d.variable in UNITS and d.note else "" for d in changed]
     pairs = list(zip(changed, notes, strict=True))
-    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here ({d.where}{note})" for d, note in pairs)
-    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}（{d.where}{note}）" for d, note in pairs)
+    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here{note}" for d, note in pairs)
+    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}{note}" for d, note in pairs)
     i, j = (int(np.searchsorted(s.steps, step, "right")) - 1 for s in (mine, theirs))
     en, zh = (f"{own:.4g} up to step {step}", f"到第 {step} 步")
     if not np.isfinite(own):

@@ -25,6 +25,7 @@ CODES = declare(
     "results",
     ("same-weights-scored-apart", CHECK, "one model has different scores in two results with different settings"),
     ("eval-settings-differ", CHECK, "scores of two results were measured with different settings"),
+    ("asked-without-template", CHECK, "the lower one of two results was asked without a chat template, the other with"),
 )
 BYTES, YAML_BYTES, FILES, TASKS, DEPTH = 1 << 20, 1 << 16, 24, 400, 6
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -117,11 +118,21 @@ def check_results(run: Run) -> Report:
     results = [r for a in _files(run) if (r := _read(a)) is not None]
     found: list[tuple[int, float, Finding]] = []
     for a, b in combinations(sorted(results, key=lambda r: r.file)[:12], 2):
-        if (told := _compared(a, b, results)) is not None:
+        told = _compared(a, b, results) or _raw(run, a, b)
+        if told is not None:
             found.append(told)
     check = Check(CHECK, "found" if found else "clear" if len(results) > 1 else "not-applicable")
     best = max(found, key=lambda one: one[:2], default=None)
     return Report("results", (best[2],) if best else (), (check,))
+
+
+def _raw(run: Run, a: Result, b: Result) -> tuple[int, float, Finding] | None:
+    """Two models of which one was asked without a chat template, and scores lower."""
+    from .templated import asked_raw
+
+    moved = [t for t in _both(a, b) if t.clear]
+    told = None if STUDY.search(a.file) or STUDY.search(b.file) else asked_raw(run, a, b, moved)
+    return (0, max(abs(t.before - t.after) for t in moved), told) if told is not None else None
 
 
 def _files(run: Run) -> Iterator[Artifact]:
