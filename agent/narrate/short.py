@@ -26,7 +26,7 @@ CARRYING = 3
 """Findings shown."""
 WHOLE, WHOLE_LINES = frozenset(
     ("asked-without-template", "batch-fell-rate-kept", "behind-sibling", "eval-settings-differ",
-     "same-weights-scored-apart")
+     "same-weights-scored-apart", "source-dropped-at-fall")
 ), 4  # fmt: skip
 """Findings that say what is set otherwise on two sides, which is of use only where it is not cut off; their lines."""
 ALIKE = 60
