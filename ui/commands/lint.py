@@ -135,6 +135,7 @@ def judge(
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    from ...agent.linted import arithmetic_of
     from ...tools.code.check import check_files
     from ...tools.code.files import programs
     from ...tools.code.mend import mend
@@ -149,7 +150,7 @@ def judge(
             mend((path for path, _ in own), select)
         with ThreadPoolExecutor(1) as beside:  # other processes judge the programs of a large folder
             code = beside.submit(check_files, own, select)
-            settings = _only(judge_run(run, everything=True), select)
+            settings = _only(merge("lint", [judge_run(run, everything=True), arithmetic_of(run)]), select)
         reports.append(merge("lint", [settings, code.result()] if own else [settings]))
     named = [from_here(report, run.root, whole) for report, run in zip(reports, runs, strict=True)]
     report = merge("lint", reports if from_root else named)
