@@ -115,7 +115,7 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     shown = list(_once([*carrying, *rest], lang))[:CARRYING]
     for f in shown:
-        most = WHOLE_LINES if f.code in WHOLE else 2
+        most = WHOLE_LINES if f.code.removeprefix(f"{SIGN}found-").startswith(tuple(WHOLE)) else 2
         yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 100 * most)}", place(f), most), most
         if f is shown[0] and (line := _line(f)):
             yield f"   > {line}", 2
