@@ -135,12 +135,12 @@ def judge(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from ...agent.linted import arithmetic_of
     from ...tools.code.check import check_files
     from ...tools.code.files import programs
     from ...tools.code.mend import mend
     from ...tools.config.lint import lint as judge_run
     from ...tools.discover import discover
+    from ..linted import arithmetic_of
 
     runs = [discover(path) for path in paths]
     reports = []

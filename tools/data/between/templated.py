@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ...findings import Evidence, Finding, Severity
 from ...heads import beginning
 from ...patterns import bounded
 from ...run import Run
-
-if TYPE_CHECKING:
-    from .results import Moved, Result
+from .moved import Moved, Result
 
 KEY = bounded(r"(?i)template(?!_?(?:sha|hash|name|path|file))|模板")
 OFF = bounded(r"(?i)^(?:none|null|false|no|off|0|raw|plain|disabled|无|没有|关|关闭)$")

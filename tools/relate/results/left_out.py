@@ -10,7 +10,7 @@ from ...findings import Evidence, Finding, Severity, declare
 from ..moves import Move
 from ..onset import surrounded
 
-CHECK = "a fall of scores against the planned mixture"
+CHECK = "scores in tables"
 CODES = declare(
     "left out",
     ("source-dropped-at-fall", CHECK, "a score falls at the checkpoints between which a source of data was left out"),

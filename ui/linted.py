@@ -38,10 +38,10 @@ def _of_logs(run: Run, settings: Settings) -> tuple[Finding, ...]:
     """A warm-up that is longer than all epochs, by the steps that the log of the one training counts."""
     if any(name not in settings for name in COUNTED) or settings.get("max_steps"):
         return ()
+    from ..agent.evidence import read_measures
     from ..tools.logs.attempts import trainings
     from ..tools.logs.warming import never_warm
     from ..tools.relate.schedule import warming
-    from .evidence import read_measures
 
     read, _ = read_measures(run)
     if len(trainings(run, read.table)) > 1:
