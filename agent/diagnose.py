@@ -126,7 +126,7 @@ def diagnose(
     if not (in_field or looked or wrong):
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
     relevance = behind(runbook, {hit.entry.id: hit.score for hit in hits})
-    ranked = rank(runbook, findings, {} if looked else relevance, stage)[:keep]
+    ranked = _symptom_first(rank(runbook, findings, {} if looked else relevance, stage)[:keep])
     state = _state(ranked, findings, checks, looked)
     if looked and ranked and _measured_normal(ranked[0], findings, named) and not unread(checks):
         state = "healthy"
@@ -224,6 +224,7 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
         open_ = (
             any(f.code in UNSEEN for f in top.for_)
             or _only_a_symptom(ranked)
+            or len(_tied_by_one(ranked)) > SEVERAL
             or _several_changes(ranked, findings)
             or unseen(top, checks)
         )
@@ -253,6 +254,24 @@ def _only_a_symptom(ranked: Sequence[Hypothesis]) -> bool:
     behind = [h for h, own in zip(ranked, codes, strict=True) if top.entry.id in h.entry.explains and own <= codes[0]]
     blind = any(BLIND in own and own & codes[0] for own in codes[1:])
     return top.status == "supported" and top.cause is None and blind and len(behind) >= SEVERAL
+
+
+def _tied_by_one(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The entries that are as probable as the first, where one finding speaks for all of them alike and strongly for
+    none: it says that something happened, and not why."""
+    top = ranked[0] if ranked else None
+    if top is None or top.status != "supported" or len(top.for_) != 1 or top.against:
+        return []
+    if top.entry.speaks.for_.get(top.for_[0].code) in ("decisive", "strong"):
+        return []
+    return [h for h in ranked if h.for_ == top.for_ and alike(top, h) and h.probability > 0.9 * top.probability]
+
+
+def _symptom_first(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Of entries that one finding ties, the one that names what was seen before those that would explain it."""
+    tied = _tied_by_one(ranked)
+    seen = next((h for h in tied if sum(h.entry.id in o.entry.explains for o in tied) >= SEVERAL), None)
+    return [seen, *(h for h in ranked if h is not seen)] if seen is not None else list(ranked)
 
 
 def _explained(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Callable[[], Leads]) -> list[Hypothesis]:

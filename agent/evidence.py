@@ -259,6 +259,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..knowledge.runbook import load
     from ..tools.code.fact import facts_in
     from ..tools.documents.counted import counted
+    from ..tools.documents.phases import phased
     from ..tools.documents.stated import stated
     from ..tools.relate.capacity import cards
     from ..tools.relate.relate import Related, relate
@@ -268,6 +269,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
 
     opened = seen.tables, seen.events, seen.claims
     tables, events, claims = aside(seen.run, {s.file for s in seen.table}, *opened, seen.logs)
+    events += phased(seen.run)
     tables += side_by_side(single := cases(seen.run))
     known = {*(seen.opened.accounts if seen.opened else ()), *(s.file for s in seen.table)}
     beside = accounts_of(t for t in tables if t.file not in known)

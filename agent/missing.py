@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -18,16 +18,16 @@ from ..tools.findings import STANDING, Check, Finding, clean
 from ..tools.kinds import shows
 from ..tools.logs.detectors.robust import finite, mann_kendall
 from ..tools.logs.plan import PLANNED
-from ..tools.metrics import held_out, named
+from ..tools.metrics import held_out
 from ..tools.patterns import bounded
-from ..tools.phrase import in_chinese, phrases, pick
+from ..tools.phrase import in_chinese, phrases
 from ..tools.series import Series
 from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
-from .question.complaints import Complaint
 from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN
+from .untold import MOVES, Missing, Said, untold
 
 SIGN = "sign-"
 """Beginning of the codes of signs."""
@@ -58,10 +58,6 @@ BEFORE = bounded(
 """What the model before a training is called."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
-MOVES = 3.0
-"""The z of Kendall's tau over the later half of a series, from which on it goes the way that the person says."""
-CLAUSE = 90
-"""Characters of the person's own words that are said back."""
 JUDGES = ("eval", "generations")
 """Kinds of files by which somebody other than the reward model judges the answers."""
 RL = ("ppo", "grpo")
@@ -73,20 +69,12 @@ BLOCKS, TREND = 10, 1.96
 """Parts of the later half whose medians are compared, and the z of Kendall's tau from which on they get better."""
 SAID = phrases(
     "what is missing",
-    ("told", "nothing that was read measures what you say (“{said}”): bring the file in which it is seen, outputs or "
-     "an evaluation before and after", "读到的内容都没有测到你说的“{said}”：请给出能看到它的文件，或前后的输出、评测"),
     ("waiting", "where each rank waits: stacks of all ranks (`py-spy dump`), the last collectives of the flight "
      "recorder, the logs of the other ranks and the kernel's; {n} log was read{one}",
      "每个 rank 停在哪里：所有 rank 的堆栈（`py-spy dump`）、flight recorder "
      "的最后几次集合通信、其余 rank 的日志和内核日志；目前只读到 {n} 份日志{one}"),
-    ("told-there", "{key} goes {way} as you say ({first:.4g} to {last:.4g} over the later half)",
-     "{key} 确如你所说在{way}（后半程从 {first:.4g} 到 {last:.4g}）"),
     ("stands", "{key} does stand still as you say ({first:.4g} to {last:.4g} over the later half)",
      "{key} 确如你所说停住不动（后半程从 {first:.4g} 到 {last:.4g}）"),
-    ("told-between", "nothing that was read explains what you say (“{said}”): bring both sides with their settings, "
-     "data and how each was measured", "读到的内容解释不了你说的“{said}”：请给出两边各自的设置、数据和评测方式"),
-    ("told-sudden", "nothing that was read explains what you say (“{said}”): bring what changed then, in data, code or "
-     "settings", "读到的内容解释不了你说的“{said}”：请给出当时数据、代码或设置的改动"),
     ("own-judge", "the reward rises, and nothing but its own model judges the answers: bring an independent evaluation "
      "or samples", "奖励在涨，但除奖励模型自己以外没有任何评判：请给出独立评测或样本"),
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
@@ -110,21 +98,6 @@ SAID = phrases(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Missing:
-    """One thing that is missing."""
-
-    en: str
-    zh: str
-    file: str = ""
-    """The file that was not read."""
-    later: bool = False
-    """Whether only what the run does next will tell."""
-
-    def say(self, lang: str) -> str:
-        return pick(lang, self.en, self.zh)
-
-
 def missing(
     covered: Sequence[Covered],
     asked: Question,
@@ -132,6 +105,7 @@ def missing(
     findings: Sequence[Finding],
     series: Sequence[Series] = (),
     stage: str = "",
+    scores: Sequence[Said] = (),
 ) -> tuple[Missing, ...]:
     """Everything that keeps a run from being called healthy.
 
@@ -142,6 +116,7 @@ def missing(
         findings: what was found.
         series: what was measured.
         stage: what kind of training the settings say it is.
+        scores: those of its tables.
     """
     unread = sorted((c for c in covered if c.missed), key=_first)
     cut = {c.cut: c.why for c in checks if c.cut}
@@ -152,7 +127,7 @@ def missing(
         *_waiting(asked, covered, checks, findings),
         *(one for _, one in decided if one),
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
-        *(one for c in asked.complaints if (one := _untold(c, series))),
+        *(one for c in asked.complaints if (one := untold(c, series, findings, scores))),
         *_own_judge(asked, covered, series, stage),
         *_other_curves(findings, series),
         *_strange(findings),
@@ -248,49 +223,6 @@ def _waiting(
         n, one = len(logs), clean(logs[0], 60) if len(logs) == 1 else ""
         yield Missing(SAID["waiting"].say("en", n=n, one=f" ({one})" if one else ""),
                       SAID["waiting"].say("zh", n=n, one=f"（{one}）" if one else ""))  # fmt: skip
-
-
-def _untold(complaint: Complaint, series: Sequence[Series]) -> Missing | None:
-    """Why what the person complains of is not known to be absent; None where it is measured and does not go so."""
-    own = [s for s in series if s.metric in complaint.metrics or _called(s, complaint)]
-    said = clean(complaint.text, CLAUSE).rstrip(".。?？!！")
-    if not own or complaint.sudden or complaint.between:
-        key = "told-between" if complaint.between else "told-sudden" if own else "told"
-        return Missing(SAID[key].say("en", said=said), SAID[key].say("zh", said=said))
-    for s in [s for s in own if _parts(s) & complaint.words - _WHOLE] or own:
-        worse = -VOCABULARY[metric].better if (metric := _metric(s, complaint)) else 0
-        late = finite(s).values[len(s) // 2 :]
-        up = complaint.way == "up"
-        if complaint.way and worse == (1 if up else -1) and worse * mann_kendall(late)[1] >= MOVES:
-            numbers = {"key": clean(s.key, 60), "first": float(late[0]), "last": float(late[-1])}
-            return Missing(
-                SAID["told-there"].say("en", way=complaint.way, **numbers),
-                SAID["told-there"].say("zh", way="上升" if up else "下降", **numbers),
-            )
-    return None
-
-
-_WHOLE = frozenset(("loss", "train", "eval", "val"))
-"""Parts of names that tell no series from another."""
-
-
-def _parts(s: Series) -> set[str]:
-    return set(re.split(r"[\W_]+", f"{s.key} {s.group}".lower()))
-
-
-def _called(s: Series, complaint: Complaint) -> bool:
-    """Whether the clause names an unknown series, by all the parts of its name or by what one of them means."""
-    parts = {p for p in _parts(replace(s, group="")) if p}
-    means = {name[0] for p in parts if (name := named(p))}
-    return (
-        bool(parts)
-        and len(max(parts, key=len)) > 2
-        and (parts <= complaint.words or s.key.lower() in complaint.words or bool(means & {*complaint.metrics}))
-    )
-
-
-def _metric(s: Series, complaint: Complaint) -> str:
-    return next((m for m in (s.metric, *complaint.metrics) if m in VOCABULARY), "")
 
 
 def _own_judge(asked: Question, covered: Sequence[Covered], series: Sequence[Series], stage: str) -> Iterator[Missing]:

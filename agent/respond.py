@@ -5,6 +5,7 @@ The diagnosis is made before and is not touched here: a suspicion is answered, n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,6 +14,7 @@ from ..knowledge.entry import Entry, Fix
 from ..knowledge.runbook import Runbook
 from ..tools.findings import Check, Finding
 from ..tools.logs.detectors.robust import finite, head_tail, mann_kendall
+from ..tools.patterns import bounded
 from ..tools.series import Series, SeriesTable
 from .diagnose import LEAST, Diagnosis
 from .missing import undecided
@@ -40,6 +42,19 @@ OPPOSITE: dict[Direction, tuple[Direction, ...]] = {
     "enable": ("disable", "lower"),
     "disable": ("enable", "raise"),
 }
+FALLEN = ("score-falls-at-checkpoint",)
+"""What says behind which checkpoint a score is lost."""
+_SAVED = r"(?:checkpoints?|ckpts?|snapshots?|weights|models?|steps?|epochs?|adapters?)"
+_SAVED_ZH = r"(?:检查点|权重|模型|版本|存档|checkpoint|ckpt)"
+TAKES = bounded(
+    rf"\b(?:which|what|best|right)\b(?: \w+){{0,3}}? {_SAVED}\b|\b(?:last|latest|newest) (?:known )?good\b"
+    r"|\b(?:ship|deploy|release|publish|promote|serve|keep|roll ?back to|go back to|resume from)\b"
+    rf".{{0,30}}\b{_SAVED}\b"
+    rf"|哪(?:个|一个|一?步|一?版).{{0,6}}{_SAVED_ZH}|最后一个(?:好|正常|健康|可用).{{0,4}}{_SAVED_ZH}"
+    rf"|(?:上线|发布|部署|回退到|回滚到).{{0,8}}{_SAVED_ZH}",
+    re.IGNORECASE,
+)
+"""What asks which checkpoint is to be taken."""
 NOT_A_SETTING = {"data": "dataset", "library": "environment", "hardware": "environment"}
 """What a plan acts on -> what a proposal calls it."""
 
@@ -85,6 +100,8 @@ class Reply:
     symptoms: tuple[Seen, ...] = ()
     suspicions: tuple[Judged, ...] = ()
     plans: tuple[Weighed, ...] = ()
+    kept: Finding | None = None
+    """The fall of a score before which the last good checkpoint lies, where that is asked."""
 
 
 def respond(
@@ -106,7 +123,15 @@ def respond(
         else (),
         tuple(_judged(s, runbook, diagnosis, ranked, table is not None) for s in question.suspicions),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
+        _kept(question, diagnosis.findings),
     )
+
+
+def _kept(question: Question, findings: Sequence[Finding]) -> Finding | None:
+    """The first of the falls of scores, where the person asks which checkpoint to take."""
+    falls = [f for f in findings if f.code in FALLEN and "interval" in f.data]
+    first = min(falls, key=lambda f: f.data["interval"][0], default=None)
+    return first if first is not None and TAKES.search(question.own) else None
 
 
 def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypothesis], looked: bool) -> Judged:

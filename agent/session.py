@@ -27,7 +27,7 @@ from .change.stays import staying
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst
-from .missing import missing
+from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
 from .paths import path_of
@@ -36,6 +36,7 @@ from .question.parts import as_run
 from .question.understand import Question, understand
 from .ranking import ASKED, Leads
 from .respond import respond
+from .untold import scores_of, shown_beside
 from .wording.tongue import PLEASE, UNSAID, third
 
 NAMED = 3
@@ -204,12 +205,28 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     if not (asked.symptoms or asked.suspicions or asked.plans or asked.pasted):
         hits = [hit for hit in hits if hit.score >= ASKED]  # "what went wrong?" names no failure
     stage = str(seen.settings.value("stage") or stage_of(seen.series))
-    unsaid = missing(seen.coverage, asked, seen.checks, seen.findings, seen.series, stage) if paths else ()
-    made = (seen.findings, seen.checks, in_field, paths)
+    judged = (
+        seen.coverage,
+        asked,
+        seen.checks,
+        seen.findings,
+        seen.series,
+        stage,
+        scores_of(seen.tables if asked.complaints else ()),
+    )
+    unsaid = missing(*judged) if paths else ()
+    made = (_unreassured(seen.findings, asked), seen.checks, in_field, paths)
     more = {"leads": partial(_leads, seen, books), "named": partial(_named, asked, words, books, seen.findings)}
     stopped = any(s.kind.ends for s in asked.symptoms)
     found = diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, **more, stopped=stopped)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
+
+
+def _unreassured(findings: Sequence[Finding], asked: Question) -> tuple[Finding, ...]:
+    """The findings; without the reassurance, which is of one curve alone, where a better run beside it shows what the
+    person complains of."""
+    shown = any(shown_beside(c, findings) for c in asked.complaints)
+    return tuple(f for f in findings if not (shown and f.code == FINE))
 
 
 def _named(asked: Question, words: str, books: Index, findings: Sequence[Finding]) -> Sequence[Hit]:

@@ -8,7 +8,7 @@ from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
 from ..change.stays import called
-from ..diagnose import LEAST, UNSEEN, Diagnosis, unseen
+from ..diagnose import BLIND, LEAST, UNSEEN, Diagnosis, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import SHOWN
@@ -105,6 +105,8 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["untold"].say(lang, id=top.entry.id, places=_places(d, asked), asks=asks)
     elif d.state == "inconclusive" and top and top.status == "supported" and top.probability >= LEAST:
         yield WORDS["symptom"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
+        if names := next((f.data["missing"] for f in d.findings if f.code == BLIND and f.data.get("missing")), ()):
+            yield WORDS["not-logged"].say(lang, names=", ".join(f"`{name}`" for name in names))
     elif error := stopped(d):
         e = error.evidence[0]
         said = e.text or ""

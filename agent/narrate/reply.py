@@ -66,6 +66,13 @@ SEEN = phrases(
     ("not-shown", "You describe {what}: no measure shows it, and {because} would lead to it.",
      "你描述的是{what}：没有指标显示这一点，但 {because} 会导致它。"),
 )  # fmt: skip
+KEPT = phrases(
+    "which checkpoint to take",
+    ("fall", "Last good checkpoint by the scores that were read: step {good:.10g} ({score} is {before:.1f} up to it "
+     "and {after:.1f} from {bad:.10g} on).",
+     "按读到的得分，最后一个好的检查点是第 {good:.10g} 步（{score} 到此为 {before:.1f}，从 {bad:.10g} 起为 "
+     "{after:.1f}）。"),
+)  # fmt: skip
 RUNS = phrases(
     "several runs",
     ("about", "There are several runs here; this is about `{run}`.", "这里有多个运行；以下说的是 `{run}`。"),
@@ -115,6 +122,10 @@ def _worst(f: Finding, lang: str) -> str:
 def lines(reply: Reply, d: Diagnosis, proposal: Proposal | Nothing, lang: str, looked: bool) -> Iterator[str]:
     """One line for each suspicion, plan and symptom that is not simply there."""
     number = {id(f): f"F{i}" for i, f in enumerate(d.findings, 1)}
+    if reply.kept is not None:
+        told = {key: reply.kept.data[key] for key in ("before", "after")}
+        good, bad = reply.kept.data["interval"]
+        yield KEPT["fall"].say(lang, good=good, bad=bad, score=clean(str(reply.kept.data["score"]), 60), **told)
     yield from (_judged(j, d, number, lang, looked) for j in reply.suspicions)
     yield from (weighed(w, d, proposal, number, lang) for w in reply.plans)
     yield from (_seen(s, number, lang) for s in reply.symptoms if s.verdict != "shown")

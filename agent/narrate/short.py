@@ -26,6 +26,11 @@ GOES_ON = "log-still-written"
 """The note that stands under the headline: the answer is of a run that is not over."""
 CARRYING = 3
 """Findings shown."""
+WHOLE, WHOLE_LINES = frozenset(
+    ("asked-without-template", "batch-fell-rate-kept", "behind-sibling", "eval-settings-differ",
+     "same-weights-scored-apart", "source-dropped-at-fall")
+), 4  # fmt: skip
+"""Findings that say what is set otherwise on two sides, which is of use only where it is not cut off; their lines."""
 ALIKE = 60
 """Characters from which on two findings that begin alike say the same."""
 HEADLINE = 4
@@ -92,15 +97,15 @@ def short_text(
     change = [*(line for text in also for line in wrapped(text, 2)), *change]
     ends = [*change, *(line for text in _coverage(d, lang) for line in wrapped(text, 2))]
     evidence = [*_carrying(d, lang), *_failed(d, lang)]
-    least = len(wrapped(evidence[0], 2)) if evidence else 0
+    least = len(wrapped(*evidence[0])) if evidence else 0
     going = [f.say(lang) for f in d.findings if f.code == GOES_ON][:1]
     head = [*head[:1], *going, *_tied(d, lang), *head[1:]]
     opening = [line for i, text in enumerate(head) for line in wrapped(text, 3 if i else HEADLINE)]
     opening = opening[: max(most - len(ends) - least, 1)]
     middle: list[str] = []
-    for text in evidence:
+    for text, lines in evidence:
         if room := max(most - len(opening) - len(ends) - len(middle), 0):
-            middle += wrapped(text, min(room, 2))
+            middle += wrapped(text, min(room, lines))
     return "\n".join([*opening, *middle, *ends][:most])
 
 
@@ -113,8 +118,8 @@ def _tied(d: Diagnosis, lang: str) -> Iterator[str]:
         yield SAID["tied"].say(lang, title=second.entry.title.say(lang), id=second.entry.id, p=second.percent)
 
 
-def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
-    """The findings that carry the headline, what says most first, each with its place."""
+def _carrying(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
+    """The findings that carry the headline, what says most first, each with its place and its most lines."""
     top = d.top
     found = sorted(top.for_, key=lambda f: _first(f, top.entry)) if top else []
     carrying = [f for f in found if f.severity in SHOWN] or found
@@ -126,9 +131,10 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[str]:
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     shown = list(_once([*carrying, *rest], lang))[:CARRYING]
     for f in shown:
-        yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 200)}", place(f))
+        most = WHOLE_LINES if f.code.removeprefix(f"{SIGN}found-").startswith(tuple(WHOLE)) else 2
+        yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 100 * most)}", place(f), most), most
         if f is shown[0] and (line := _line(f)):
-            yield f"   > {line}"
+            yield f"   > {line}", 2
 
 
 def _first(f: Finding, entry: Entry) -> tuple[str, bool, float]:
@@ -151,23 +157,23 @@ def _again(text: str, before: str) -> bool:
     return text.startswith(before[:ALIKE]) or before.startswith(text)
 
 
-def _failed(d: Diagnosis, lang: str) -> Iterator[str]:
+def _failed(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
     """What could not be checked, and why, where there is nothing else to go by."""
     if d.state == "diagnosed" or d.findings:
         return
     for check in [c for c in d.checks if c.cut][:CARRYING]:
         why = clean(check.say(lang).removeprefix(f"{check.cut}: "), 200).rstrip(".。")
-        yield SAID["failed"].say(lang, file=clean(check.cut, 60), why=why)
+        yield SAID["failed"].say(lang, file=clean(check.cut, 60), why=why), 2
 
 
-def _with_place(said: str, where: str) -> str:
+def _with_place(said: str, where: str, most: int = 2) -> str:
     """A finding with its place behind it, which stands however long the finding is; one that begins with it has it."""
     if where and where[2:-1] in said:
         where = ""
     elif (file := where[2:-1].rpartition(":")[0]) and file in said and f"{file}:" not in said:
         said, where = said.replace(file, where[2:-1], 1), ""
     whole = said
-    while said and len(wrapped(whole + where, 3)) > 2:
+    while said and len(wrapped(whole + where, most + 1)) > most:
         said = said[:-6].rstrip()
         whole = f"{said} …"
     return whole + where

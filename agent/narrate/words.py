@@ -11,6 +11,7 @@ WORDS = phrases(
     ("inconclusive", "**Inconclusive.** What was looked at does not support one cause over the others.",
      "**无法下结论**。现有证据不足以支持某一个原因。"),
     ("lead", "First to look at: {title} (`{id}`), {status}.", "可以先看：{title}（`{id}`），{status}。"),
+    ("not-logged", "Missing: {names}, which would tell them apart.", "缺少 {names}，有了才能区分。"),
     ("symptom",
      "**Inconclusive.** It is clear what happened: {title} (`{id}`); what was read does not tell why: several causes "
      "fit it equally.",

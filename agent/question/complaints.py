@@ -148,6 +148,7 @@ _THING = (r"(?:\b(?:base(?:line)?|original|vanilla|teacher|reference|previous|ea
           r"|(?:bf16|fp16|fp8|int8|int4|awq|gptq|hf|vllm|sglang)\b)"
           r"|基座|原版|原模型|旧版|旧模型|新版|新模型|上一?版|上个版本|合并后|量化后|导出|训练后|微调后"
           r"|官方|对照)")  # fmt: skip
+_MORE = r"\b(?:higher|lower|worse|better|noisier|noisy|larger|bigger|slower|rougher|spikier|above|behind)\b"
 _HOPED = (
     r"(?:\b(?:promis\w+|expect\w*|should(?:'ve| have)? (?:be|been|have|get|give)|supposed to|advertis\w+|claim\w*"
     r"|paper|blog|report(?:s|ed)? (?:in|by)|reference|recipe|others (?:get|see|report)|usual(?:ly)?|normal(?:ly)?"
@@ -161,7 +162,10 @@ _BETWEEN = bounded(
     rf"|\b(?:than|versus|vs\.?|against|compared (?:to|with))"
     rf" (?:on |in |with |that of )?(?:the |our |my |its )?{_THING}|比(?:不上|不过|起)? ?{_THING}|不如 ?{_THING}"
     rf"|{_N}.{{0,48}}{_HOPED}.{{0,48}}{_N}"
-    rf"|{_HOPED}.{{0,48}}{_N}.{{0,48}}(?:but|only|while|got|get|see|just|但|却|只).{{0,24}}{_N}",
+    rf"|{_HOPED}.{{0,48}}{_N}.{{0,48}}(?:but|only|while|got|get|see|just|但|却|只).{{0,24}}{_N}"
+    rf"|{_MORE}.{{0,24}}\b(?:at|after|for) (?:the |an? )?(?:same|equal|equivalent) "
+    r"(?:number of )?(?:steps?|iters?|iterations?|tokens?|epochs?|points?|budget|compute)\b"
+    r"|(?:同一?|相同|一样的?)(?:的)?(?:步数?|token|轮)(?:数|时|下)?.{0,6}(?:更|偏|高|低|差|抖)",
     re.IGNORECASE,
 )
 """One model, run or version held against another."""
@@ -188,7 +192,9 @@ _WITHOUT = bounded(
 )
 """What is set and shows nothing of it: no measure of the run alone can deny that, only one without the setting."""
 _BACK = bounded(
-    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|中间|最后|偶尔)", re.IGNORECASE
+    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|中间|最后|偶尔|而且|并且|也)"
+    rf"|^(?:and |but |also )?(?:much |far |a (?:bit|lot) )?{_MORE}",
+    re.IGNORECASE,
 )
 """A clause that speaks of what the one before it named, or names nothing."""
 _AND = re.compile(r" and |而且|并且")

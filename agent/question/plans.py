@@ -70,7 +70,7 @@ def plans(sentence: str, spoken_of: str = "") -> Iterator[Plan]:
         return
     sentence = signs.IDIOM.sub("", signs.SUPPOSED.sub(_bare, signs.SUPPOSED_IRREGULAR.sub(_irregular, sentence)))
     for clause in clauses(sentence):
-        if seen(clause):
+        if seen(clause) or signs.CHOICE.search(clause):
             continue
         last: Plan | None = None
         for part in signs.AND.split(clause):

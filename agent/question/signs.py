@@ -230,6 +230,14 @@ MOVER = bounded(
     re.IGNORECASE,
 )
 """A verb at the start that says by the word behind its object where that goes."""
+_KEPT = r"(?:checkpoints?|ckpts?|snapshots?|models?|weights|adapters?|versions?|runs?|steps?|iterations?|epochs?|ones?)"
+CHOICE = bounded(
+    r"^\W*(?:(?:so|and|but|then|ok|hm+),? )?(?:which|what(?! (?:about|if)\b))(?: of (?:the|these|those|my|our))?"
+    rf"(?: [\w-]+){{0,2}}? {_KEPT}\b"
+    r"|哪(?:个|一个|一?步|一?版|一?次)\s?(?:检查点|权重|模型|版本|checkpoint|ckpt|step)",
+    re.IGNORECASE,
+)
+"""Asks which of several things to take: a choice, and no act that somebody has in mind."""
 ASKED = bounded(
     r"(?:so |and |but |hm+ )?(?:is|are|was|were|did|does|do|why|when|whenever|every time"
     r"|each time|as soon as|how (?!about)|which"

@@ -85,7 +85,10 @@ def _finding(text: str, word: str, asked: Asked) -> Finding | None:
     if ways is None:
         return None
     evidence = tuple(dict.fromkeys(e for held in ways for e in held.evidence))[:8]
-    en, zh = ("; ".join(h.en for h in ways if h.en), "；".join(h.zh for h in ways if h.zh))
+    en, zh = (
+        "; ".join(dict.fromkeys(h.en for h in ways if h.en)),
+        "；".join(dict.fromkeys(h.zh for h in ways if h.zh)),
+    )
     asks = [part.names[0] for part in read(text).parts if part.asks in ("changed", "alone")]
     told = {key: value for h in ways for key, value in h.data.items()}
     data = {"sign": text, **told, **taken_from(asked.findings.get("behind-sibling"), asks)}

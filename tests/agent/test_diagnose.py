@@ -349,3 +349,25 @@ def test_what_says_that_it_got_worse_stays_first_beside_what_is_weak_or_later(fo
 def test_what_befalls_a_job_explains_no_fall_of_a_score():
     book = Runbook({e.id: e for e in (FELL, QUOTA)})
     assert diagnose(book, [], [FALL, moved("shrank", "S2", 100, 900)], (), looked=True).top.entry.id == "got-worse"
+
+
+SEEN = entry("zz-blown", {"nan": "moderate"}, prior="common")
+WHY = [
+    entry(f"why-{i}", {"nan": "moderate", "climb": "strong"}, explains=["zz-blown"], prior="common") for i in range(3)
+]
+
+
+def test_one_finding_that_says_the_same_of_all_its_causes_names_none_of_them():
+    made = diagnose(Runbook({e.id: e for e in (*WHY, SEEN)}), (), [finding("nan")], (), looked=True)
+    assert (made.state, made.top.entry.id) == ("inconclusive", "zz-blown")
+
+
+@pytest.mark.parametrize("more", ["climb", "tells"], ids=["stronger", "of one alone"])
+def test_a_second_finding_tells_the_causes_apart(more):
+    told = entry(
+        "told", {"nan": "moderate", "tells": "strong", "climb": "decisive"}, explains=["zz-blown"], prior="common"
+    )
+    made = diagnose(
+        Runbook({e.id: e for e in (*WHY, SEEN, told)}), (), [finding("nan"), finding(more)], (), looked=True
+    )
+    assert (made.state, made.top.entry.id) == ("diagnosed", "told")

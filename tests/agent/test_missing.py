@@ -374,3 +374,32 @@ def judged_rows(column, values):
 def test_right_answers_that_score_more_than_wrong_ones_are_no_parts_that_differ(tmp_path, column, values, state):
     found = asked(tmp_path, "is anything wrong?", **{"answers.csv": judged_rows(column, values)})
     assert found.diagnosis.state == state
+
+
+def scored(name, score):
+    value = {"results": {"arc_easy": {"acc,none": score, "acc_stderr,none": 0.01}}, "n-shot": {"arc_easy": 3},
+             "model_name": name}  # fmt: skip
+    return json.dumps(value, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("arc_easy went from 71 to 52 after tuning", True),
+        ("ARC-easy 从 71 掉到了 52", True),
+        ("triviaqa went from 71 to 52 after tuning", False),
+    ],
+)
+def test_scores_that_were_read_and_are_named_are_said_back(tmp_path, question, told):
+    files = {"old/results.json": scored("one", 0.71), "new/results.json": scored("two", 0.67)}
+    found = asked(tmp_path, question, **files).diagnosis
+    said = " ".join(m.en for m in found.missing)
+    assert ("arc_easy 71 (old)" in said and "arc_easy 67 (new)" in said) is told
+    assert ("nothing that was read measures" in said) is not told
+
+
+@pytest.mark.parametrize("question", ["the loss is noisier and higher at the same step", "loss 更抖，而且在同一步更高"])
+def test_a_curve_that_was_read_is_not_called_unmeasured(tmp_path, question):
+    found = asked(tmp_path, question).diagnosis
+    assert found.state == "inconclusive"
+    assert not any("measures what you say" in m.en for m in found.missing)

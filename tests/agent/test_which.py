@@ -1,4 +1,4 @@
-"""Which of several runs in a folder a question is about."""
+"""Which of several runs in a folder a question is about, and which checkpoint is the last good one."""
 
 import pytest
 
@@ -21,3 +21,24 @@ def test_the_one_that_is_named_else_the_one_in_the_path_itself(tmp_path, folders
         (base / folder).mkdir(parents=True, exist_ok=True)
         (base / folder / "train.log").write_text(lines)
     assert ask(words, [base]).run.rstrip("/").rpartition("/")[2] == about
+
+
+@pytest.mark.parametrize(
+    ("words", "lang", "fall", "told"),
+    [
+        (
+            "which checkpoint should we release?",
+            "en",
+            700,
+            "Last good checkpoint by the scores that were read: step 700",
+        ),
+        ("最后一个好的检查点是哪个", "zh", 500, "最后一个好的检查点是第 500 步"),
+        ("why did ifeval fall?", "en", 700, ""),
+        ("which checkpoint should we release?", "en", 9000, ""),  # nothing fell
+    ],
+)
+def test_the_last_good_checkpoint_is_told_where_it_is_asked(tmp_path, words, lang, fall, told):
+    rows = [f"{s},{0.61 - 0.2 * (s > fall) + 0.004 * (s // 100 * 7 % 5 - 2):.4f}" for s in range(100, 1501, 100)]
+    (tmp_path / "evals.csv").write_text("\n".join(["step,ifeval", *rows]) + "\n")
+    said = " ".join(ask(words, [tmp_path], lang=lang).head)
+    assert (told in said) if told else ("Last good checkpoint" not in said)

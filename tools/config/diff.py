@@ -6,7 +6,7 @@ places and logging are no change. Keys that no table knows are compared too: wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..settings import Setting, Settings
@@ -20,6 +20,9 @@ BATCH = ("micro_batch_size", "grad_accumulation", "global_batch_size", "world_si
          "data_parallel")  # fmt: skip
 SAME_BATCH = "counted as one change"
 """How the note of sizes ends that trade against each other."""
+SWITCHES = ("enabled", "enable", "use", "active", "on")
+"""Keys of a block that say whether it is in force."""
+OFF = "of a block that is switched off on one side"
 LENGTH = ("warmup_steps", "warmup_ratio", "warmup_samples")
 SPELLED = {"max_steps": ("train_samples", "train_tokens"), "decay_steps": ("decay_samples",)}
 """Lengths in steps, and the other units in which they are given: of one length in two units nothing differs."""
@@ -57,7 +60,38 @@ def diff(a: Settings, b: Settings) -> tuple[Difference, ...]:
             if variable == "deepspeed" and old and new and short(str(old.value)) == short(str(new.value)):
                 continue
             out.append(_difference(variable, old, new))
-    return (*out, *_others(a, b))
+    sides = tuple((s, {normal(one.key): one for one in (*s, *s.others.values())}) for s in (a, b))
+    return tuple(replace(d, counts=False, note=OFF) if _switched(d, sides) else d for d in (*out, *_others(a, b)))
+
+
+Side = tuple[Settings, dict[str, Setting]]
+"""Settings, and all of them by their own keys."""
+
+
+def _switched(d: Difference, sides: tuple[Side, ...]) -> bool:
+    """Whether it belongs to a block that is switched on in one run at most: whether the block is on is the change, and
+    what stands in one that is off changes nothing."""
+    known = (s.key for settings, _ in sides for of in (settings.values, settings.others) if (s := of.get(d.variable)))
+    for key in {normal(k) for k in (d.variable, *known)}:
+        parts = key.split(".")
+        if parts[-1] in SWITCHES:
+            return False
+        for n in range(1, len(parts)):
+            on = [_on(".".join(parts[:n]), side) for side in sides]
+            if None not in on and not all(on):
+                return True
+    return False
+
+
+def _on(block: str, side: Side) -> bool | None:
+    """Whether a block is switched on; None for one without a switch. One that is not there is off."""
+    settings, keys = side
+    if not any(k.startswith(f"{block}.") for k in keys):
+        return False
+    switch = next((keys[k] for name in SWITCHES if (k := f"{block}.{name}") in keys), None)
+    said = boolean(str(switch.value)) if switch is not None else None
+    own = settings.value(block.rpartition(".")[2])
+    return said if said is not None else own if isinstance(own, bool) else None
 
 
 def _difference(variable: str, old: Setting | None, new: Setting | None, note: str = "") -> Difference:

@@ -55,6 +55,7 @@ from .onset import Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
+from .results.left_out import around
 from .results.look import RESULTS, of_results
 from .scores import against, alike, compared, judged, paired, pairs, raters, traded
 from .scores.recounted import recounted
@@ -260,9 +261,8 @@ def relate(
     )  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
-    there = contrast.compared(tables)
     return Related("relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events),
-                   settings, there)  # fmt: skip
+                   settings, contrast.compared(tables))  # fmt: skip
 
 
 def filled(settings: Settings, claims: Sequence[Claim]) -> Settings:
@@ -306,7 +306,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     SCORES: (
         ("tables",),
         lambda r: [
-            *(onset.surrounded(f, r.moved, r.events) for f in compared.related(r.tables)),
+            *around(compared.related(r.tables), r.moved, r.events),
             *pairs.held_out(r.tables, r.lines),
             *recounted(r.tables, r.stated),
             *traded.traded(r.tables),

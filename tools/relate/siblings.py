@@ -36,6 +36,11 @@ PARTS, WORSE = 10, 0.1
 """Parts of a run, and the share of its best part's level by which its last is worse where it fails. Ours."""
 LEAST_AFTER = 10
 """Points that the other run must have after the step at which this one fails."""
+BATCH = ("global_batch_size", "micro_batch_size", "grad_accumulation", "world_size", "nodes", "gpus_per_node",
+         "data_parallel")  # fmt: skip
+"""The batch, and the settings that make it."""
+DEVICES = ("world_size", "nodes", "gpus_per_node", "data_parallel")
+"""Of these what a person has or has not: the batch is given back by another."""
 THINGS = ("dataset", "checkpoint", "code", "environment")
 """What is no setting that takes a value."""
 UNITS = {"warmup_steps": ("warmup_samples",), "max_steps": ("train_samples",), "decay_steps": ("decay_samples",)}
@@ -106,10 +111,16 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
     if found is None or not 0 < len(changed) <= MOST_DIFFERENT:
         return None
     mine, theirs, step, own, better = found
-    notes = [f", {d.note}" if d.variable in UNITS else "" for d in changed]
+    notes = [f" ({d.note})" if d.variable in UNITS and d.note else "" for d in changed]
     pairs = list(zip(changed, notes, strict=True))
-    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here ({d.where}{note})" for d, note in pairs)
-    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}（{d.where}{note}）" for d, note in pairs)
+    said = "; ".join(f"{d.variable} {d.old} there, {d.new} here{note}" for d, note in pairs)
+    said_zh = "；".join(f"{d.variable} 那边为 {d.old}，这里为 {d.new}{note}" for d, note in pairs)
+    batch = [s.value(BATCH[0]) for s in (other.settings, settings)]
+    parts = {d.variable for d in changed}
+    made = parts & {*BATCH} and BATCH[0] not in parts and None not in batch and batch[0] != batch[1]
+    if made:  # by the parts that differ
+        said += f"; with it the global batch: {batch[0]} there, {batch[1]} here"
+        said_zh += f"；全局批随之不同：那边 {batch[0]}，这里 {batch[1]}"
     i, j = (int(np.searchsorted(s.steps, step, "right")) - 1 for s in (mine, theirs))
     en, zh = (f"{own:.4g} up to step {step}", f"到第 {step} 步")
     if not np.isfinite(own):
@@ -121,7 +132,8 @@ def behind(table: SeriesTable, settings: Settings, siblings: list[Sibling]) -> F
         f"{zh} {mine.key} 为 {own:.4g}，而 {other.name} 为 {better:.4g}；设置不同：{said_zh}。",
         (mine.at(i), *_places(changed), theirs.at(j)),
         {"metric": mine.metric, "step": step, "value": own if np.isfinite(own) else None, "other": better,
-         "sibling": other.name, "changed": {d.variable: [d.old, d.new] for d in changed},
+         "sibling": other.name,
+         "changed": {d.variable: [d.old, d.new] for d in changed} | ({BATCH[0]: batch} if made else {}),
          **({PROPOSES: _put_back(changed[0], settings)} if len(changed) == 1 else {})},
     )  # fmt: skip
 
@@ -224,7 +236,10 @@ def _nearest(table: SeriesTable, settings: Settings, siblings: list[Sibling]) ->
 
 def _put_back(change: Difference, settings: Settings) -> dict[str, object]:
     """The other run's value, in the unit in which this run gives it."""
-    batch = settings.value("global_batch_size")
+    batch, steps = settings.value("global_batch_size"), settings.value("grad_accumulation")
+    numbers = all(isinstance(n, int) and n > 0 for n in (steps, change.old, change.new))
+    if change.variable in DEVICES and numbers and change.old % change.new == 0:
+        return {"variable": "grad_accumulation", "new": steps * change.old // change.new}  # as many samples a step
     unit = next((u for u in UNITS.get(change.variable, ()) if u in settings and change.variable not in settings), "")
     if unit.endswith("samples") and isinstance(batch, int) and isinstance(change.old, (int, float)):
         return {"variable": unit, "new": round(change.old * batch)}

@@ -140,6 +140,7 @@ def judge(
     from ...tools.code.mend import mend
     from ...tools.config.lint import lint as judge_run
     from ...tools.discover import discover
+    from ..linted import arithmetic_of
 
     runs = [discover(path) for path in paths]
     reports = []
@@ -150,7 +151,7 @@ def judge(
                 console(stderr=True).print(f"edited {clean(str(path), 400)}", markup=False)
         with ThreadPoolExecutor(1) as beside:  # other processes judge the programs of a large folder
             code = beside.submit(check_files, own, select)
-            settings = _only(judge_run(run, everything=True), select)
+            settings = _only(merge("lint", [judge_run(run, everything=True), arithmetic_of(run)]), select)
         reports.append(merge("lint", [settings, code.result()] if own else [settings]))
     named = [from_here(report, run.root, whole) for report, run in zip(reports, runs, strict=True)]
     report = merge("lint", reports if from_root else named)

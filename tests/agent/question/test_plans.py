@@ -43,6 +43,11 @@ def test_a_plan_is_read(text, planned):
     "text",
     [
         "I already halved the learning rate and it still diverges",
+        "which checkpoint should I ship",
+        "ok, which of these ckpts should we deploy?",
+        "what step should I roll back to?",
+        "哪个检查点可以发布？",
+        "该上线哪个 checkpoint",
         "Don't touch the LR. I'm not going to touch the LR.",
         "it spiked right on resume",
         "reward goes up and up",

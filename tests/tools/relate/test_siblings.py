@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from triage.agent.evidence import look
+from triage.agent.session import ask
 
 NOISE = np.random.default_rng(5).normal(0, 0.02, 80)
 
@@ -130,3 +131,40 @@ def test_the_rate_is_not_cleared_by_runs_that_are_sound_at_less(tmp_path):
     sets = {"k": "", "m": ""}
     seen = flat(tmp_path, "k", sets, lambda name: 3e-5 if name == "m" else 1e-4)
     assert "rate-not-the-cause" not in {f.code for f in seen.findings}
+
+
+def on_nodes(tmp_path, steps=(3, 3)):
+    """Two runs, of six nodes and of two, with their accumulation."""
+    runs(tmp_path, [2.0, 2.3], [f"{BASE}gradient_accumulation_steps: {n}\n" for n in steps])
+    for name, nodes in (("a", 6), ("b", 2)):
+        text = f"srun torchrun --nnodes {nodes} --nproc_per_node 4 tune.py --config train.yaml\n"
+        (tmp_path / name / "go.sh").write_text(text)
+    return of(look([tmp_path]))
+
+
+def test_fewer_nodes_are_another_batch_and_the_accumulation_gives_it_back(tmp_path):
+    found = on_nodes(tmp_path)
+    assert found is not None
+    assert found.data["changed"] == {"nodes": [6, 2], "global_batch_size": [576, 192]}
+    assert "576 there, 192 here" in found.message
+    assert found.data["proposes"] == {"variable": "grad_accumulation", "new": 9}
+
+
+@pytest.mark.parametrize("steps", [(2, 6), (3, 9)])
+def test_a_batch_that_the_accumulation_keeps_is_not_told(tmp_path, steps):
+    found = on_nodes(tmp_path, steps)
+    assert found is None or "global_batch_size" not in found.data["changed"]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("the loss is worse at the same step since we have fewer machines", "lr-batch-mismatch"),
+        ("换机器以后 loss 在相同步数下更高，怎么回事", "lr-batch-mismatch"),
+        ("is b a healthy run?", None),
+    ],
+)
+def test_the_reassurance_of_one_curve_yields_to_the_other_run_where_that_is_asked(tmp_path, question, first):
+    on_nodes(tmp_path)
+    made = ask(question, [tmp_path]).diagnosis
+    assert (made.top.entry.id if made.state == "diagnosed" else None) == first

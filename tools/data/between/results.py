@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import combinations
 from math import hypot, isfinite, sqrt
 from typing import Any
@@ -19,12 +18,14 @@ from ...patterns import bounded
 from ...reading import head, parse_json
 from ...run import Artifact, Run
 from ...scores import GENERAL, QUALITY
+from .moved import Moved, Result
 
 CHECK = "two results of one model and how they were measured"
 CODES = declare(
     "results",
     ("same-weights-scored-apart", CHECK, "one model has different scores in two results with different settings"),
     ("eval-settings-differ", CHECK, "scores of two results were measured with different settings"),
+    ("asked-without-template", CHECK, "the lower one of two results was asked without a chat template, the other with"),
 )
 BYTES, YAML_BYTES, FILES, TASKS, DEPTH = 1 << 20, 1 << 16, 24, 400, 6
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -67,49 +68,6 @@ MOVING = bounded(r"(?i)^(?:latest|last|current|newest|tmp|output|out|best|model|
 STUDY = bounded(r"(?i)shots?(?![a-z])|template|ablat|filter|prompt|strict|flexible|对比|消融")
 """In the name of a file whose setting was chosen to be compared."""
 NAMES = ("task", "name", "dataset", "benchmark", "bench", "suite", "任务", "数据集")
-LEAST, UNSURE, CLEAR = 1.5, 3.0, 2.0
-"""Points that a score moves at least, those where its error is not known, and standard errors."""
-
-
-@dataclass
-class Result:
-    """One file of scores."""
-
-    file: str
-    text: str
-    model: str = ""
-    scores: dict[str, dict[str, float]] = field(default_factory=dict)
-    errors: dict[str, dict[str, float]] = field(default_factory=dict)
-    sizes: dict[str, float] = field(default_factory=dict)
-    own: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Settings of each task."""
-    general: dict[str, str] = field(default_factory=dict)
-    versions: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def at(self, *words: str) -> int | None:
-        """The line where the last of the words stands, after the first ones."""
-        place = 0
-        for word in words:
-            found = max(self.text.find(f'"{word}"', place), self.text.find(f"{word}:", place))
-            place = found if found >= 0 else place
-        return self.text.count("\n", 0, place) + 1 if place else None
-
-
-@dataclass(frozen=True)
-class Moved:
-    """One task in both results."""
-
-    task: str
-    before: float
-    after: float
-    error: float | None
-    apart: tuple[tuple[str, str, str], ...]
-    """Its own settings that differ."""
-
-    @property
-    def clear(self) -> bool:
-        gap = abs(self.before - self.after)
-        return gap >= UNSURE if self.error is None else gap >= max(LEAST, CLEAR * self.error)
 
 
 def check_results(run: Run) -> Report:
@@ -117,11 +75,21 @@ def check_results(run: Run) -> Report:
     results = [r for a in _files(run) if (r := _read(a)) is not None]
     found: list[tuple[int, float, Finding]] = []
     for a, b in combinations(sorted(results, key=lambda r: r.file)[:12], 2):
-        if (told := _compared(a, b, results)) is not None:
+        told = _compared(a, b, results) or _raw(run, a, b)
+        if told is not None:
             found.append(told)
     check = Check(CHECK, "found" if found else "clear" if len(results) > 1 else "not-applicable")
     best = max(found, key=lambda one: one[:2], default=None)
     return Report("results", (best[2],) if best else (), (check,))
+
+
+def _raw(run: Run, a: Result, b: Result) -> tuple[int, float, Finding] | None:
+    """Two models of which one was asked without a chat template, and scores lower."""
+    from .templated import asked_raw
+
+    moved = [t for t in _both(a, b) if t.clear]
+    told = None if STUDY.search(a.file) or STUDY.search(b.file) else asked_raw(run, a, b, moved)
+    return (0, max(abs(t.before - t.after) for t in moved), told) if told is not None else None
 
 
 def _files(run: Run) -> Iterator[Artifact]:

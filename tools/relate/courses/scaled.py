@@ -30,9 +30,12 @@ FEWER, KEPT = 4.0, 0.7
 """Times by which the batch is smaller at least, and share of the rate that is left at least: by the square-root rule it
 would be half or less (Malladi et al. 2022, "On the SDEs and Scaling Rules for Adaptive Gradient Algorithms")."""
 NOISIER, WORSE = 1.5, 0.03
-"""Times the other's noise around the trend, and share of the level by which the loss is worse after as many tokens."""
+"""Times the other's noise around the trend, and share of the level by which the loss is worse after as many tokens, or
+at the same step."""
+SAMPLING = 1.2
+"""Times the root of the batches up to which the noise is that of a smaller sample at any rate. Own judgement."""
 KINDS = ("config", "script", "code")
-_N = r"[\"']?\s{0,3}[:=]?\s{0,3}([\d][\d,_.]{0,14}[kKmM]?)(?![\w.])"
+_N = r"[\"']?(?:\s?[(（][^()（）]{1,60}[)）])?\s{0,3}[:=：]?\s{0,3}([\d][\d,_.]{0,14}[kKmM]?)(?![\w.])"
 SIZES = {
     "tokens": bounded(
         rf"(?i)(?<![a-z])tok(?:en)?s?\s?(?:/|_?per_?| per |_)\s?(?:iter(?:ation)?|step|batch|update){_N}"
@@ -49,14 +52,19 @@ SIZES = {
     ),
     "micro": bounded(
         rf"(?i)(?<![a-z])(?:mbs|micro_?(?:batch(?:_?size)?|bs)|(?<!global_)batch_size|per_device_\w{{0,6}}_?batch_size|bs){_N}"
+        rf"|(?<![a-z])(?:instantaneous |micro |local )?batch[ _]size per (?:device|gpu|card|rank){_N}"
+        rf"|单卡批(?:大小|量)?{_N}"
     ),
     "accumulation": bounded(
-        rf"(?i)(?<![a-z])(?:ga|grad(?:ient)?_?acc(?:um\w*)?(?:_steps)?|accum\w*){_N}|梯度累积\S{{0,2}}{_N}"
+        rf"(?i)(?<![a-z])(?:ga|grad(?:ient)?[_ ]?acc(?:um\w*)?(?:[_ ]steps)?|accum\w*){_N}|梯度累积\S{{0,2}}{_N}"
     ),
     "length": bounded(rf"(?i)(?<![a-z])(?:block(?:_size)?|seq(?:_?len\w*)?|ctx|context_length|max_len\w*){_N}"),
 }  # fmt: skip
 """What a batch is made of, as logs and settings write it."""
-WORDS = ("tok", "batch", "world", "gpu", "gbs", "mbs", "卡", "批")
+RATE = bounded(
+    r"(?i)(?<![a-z_])(?:learning[_-]?rate|(?:max_|peak_|base_)?lr|学习率)[\"']?\s?[:=：\s]\s{0,3}([\d.]{1,8}(?:e-?\d{1,2})?)(?![\w.])"
+)
+WORDS = ("tok", "batch", "world", "gpu", "gbs", "mbs", "accum", "卡", "批", "累积")
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class Stretch:
 
 def scaled(run: Run, found: Sequence[Course]) -> Iterator[Finding]:
     """The clearest pair of which the smaller batch has the rate of the larger one, and swings more or is behind."""
-    some = [c for c in found if c.loss is not None and c.rate is not None and c.loss.axis == "step" and not is_rl(c)]
+    some = [c for c in found if c.loss is not None and c.loss.axis == "step" and not is_rl(c)]
     parts = [s for c in some if len(c.loss or ()) >= LEAST for s in _stretches(run, c, some)]
     for small, large in permutations(parts, 2):
         sizes = small.batch(large)
@@ -102,7 +110,7 @@ def _same_loss(a: Stretch, b: Stretch) -> bool:
 
 def _stretches(run: Run, course: Course, every: Sequence[Course]) -> Iterator[Stretch]:
     """A course, cut where its log says a size again that is another."""
-    loss, rate = course.loss, course.rate
+    loss, rate = course.loss, course.rate or _rate_set(run, course, every)
     artifact = next((a for a in run.artifacts if a.name == course.file), None)
     if loss is None or rate is None:
         return
@@ -137,36 +145,60 @@ def _said(artifact: Artifact) -> list[tuple[int, str, tuple[float, Evidence]]]:
 
 
 def _sizes(line: str) -> Iterator[tuple[str, float]]:
+    """Each size that a line tells, by its first number; of devices the largest: one of a process stands beside all."""
     for of, pattern in SIZES.items():
-        for match in pattern.finditer(line):
-            text = next((g for g in match.groups() if g), "").strip("._,")
-            number = text.rstrip("kKmM").replace(",", "").replace("_", "")
-            if re.fullmatch(r"\d+(?:\.\d+)?", number) and (value := float(number)) > 0:
-                yield of, value * {"k": 1e3, "m": 1e6}.get(text[-1:].lower(), 1.0)
-                break
+        found = list(_numbers(pattern, line))
+        if found:
+            yield of, max(found) if of == "world" else found[0]
+
+
+def _numbers(pattern: re.Pattern[str], line: str) -> Iterator[float]:
+    for match in pattern.finditer(line):
+        text = next((g for g in match.groups() if g), "").strip("._,")
+        number = text.rstrip("kKmM").replace(",", "").replace("_", "")
+        if re.fullmatch(r"\d+(?:\.\d+)?", number) and (value := float(number)) > 0:
+            yield value * {"k": 1e3, "m": 1e6}.get(text[-1:].lower(), 1.0)
 
 
 def _beside(run: Run, course: Course, every: Sequence[Course]) -> dict[str, tuple[float, Evidence]]:
-    """The sizes that the files of the log's folder set, where no other course lies in it."""
+    """The sizes that the files of the log's folder set."""
+    out: dict[str, tuple[float, Evidence]] = {}
+    for artifact, n, line in _lines_beside(run, course, every):
+        for of, size in _sizes(line):
+            out.setdefault(of, (size, Evidence(artifact.name, n, text=line.strip())))
+    return out
+
+
+def _lines_beside(run: Run, course: Course, every: Sequence[Course]) -> Iterator[tuple[Artifact, int, str]]:
+    """The lines of the files that set something, in the log's folder, where no other course lies in it."""
     folder = PurePosixPath(course.file).parent
     if sum(PurePosixPath(c.file).parent == folder for c in every) > 1:
-        return {}
-    out: dict[str, tuple[float, Evidence]] = {}
+        return
     for artifact in run.artifacts:
         if artifact.kind in KINDS and PurePosixPath(artifact.name).parent == folder:
             for n, line in enumerate(beginning(artifact.path, BYTES).splitlines(), 1):
-                for of, size in _sizes(line) if len(line) <= 400 else ():
-                    out.setdefault(of, (size, Evidence(artifact.name, n, text=line.strip())))
-    return out
+                if len(line) <= 400:
+                    yield artifact, n, line
+
+
+def _rate_set(run: Run, course: Course, every: Sequence[Course]) -> Line | None:
+    """The learning rate that the files of the log's folder set, for a log that tells none."""
+    for artifact, n, line in _lines_beside(run, course, every):
+        if (found := RATE.search(line)) and (value := float(found[1])) > 0:
+            one = np.array([0.0])
+            return Line("learning_rate", "learning_rate", artifact.name, one, one + value, np.array([n]), "step")
+    return None
 
 
 def _suffers(small: Stretch, large: Stretch, share: float) -> tuple[str, str]:
     """What the small batch does to the loss; empty where nothing shows."""
     swings = [noise(s.loss.values[len(s.loss) // 2 :]) for s in (small, large)]
-    if swings[1] > 0 and swings[0] >= NOISIER * swings[1]:
-        return (f"its loss swings {swings[0] / swings[1]:.1f} times as much around the trend ({swings[0]:.2g} against "
-                f"{swings[1]:.2g})", f"loss 围绕趋势的波动是后者的 {swings[0] / swings[1]:.1f} 倍"
-                f"（{swings[0]:.2g} 对 {swings[1]:.2g}）")  # fmt: skip
+    times = swings[0] / swings[1] if swings[1] > 0 else 0.0
+    higher = _same_step(small, large)
+    if times >= (NOISIER if higher[0] else max(NOISIER, SAMPLING / share**0.5)):
+        pair = [f"{x:.2g}" for x in swings]
+        return (f"its loss swings {times:.1f} times as much around the trend ({' against '.join(pair)}){higher[0]}",
+                f"loss 围绕趋势的波动是后者的 {times:.1f} 倍（{' 对 '.join(pair)}）{higher[1]}")  # fmt: skip
     last = small.loss.x[-1] * share
     if small.course.file == large.course.file or not large.loss.x[0] < last <= large.loss.x[-1]:
         return "", ""
@@ -175,6 +207,20 @@ def _suffers(small: Stretch, large: Stretch, share: float) -> tuple[str, str]:
         return "", ""
     return (f"after as many tokens its loss is {own:.4g} against {other:.4g}",
             f"处理同样多的 token 后 loss 为 {own:.4g}，后者为 {other:.4g}")  # fmt: skip
+
+
+def _same_step(small: Stretch, large: Stretch) -> tuple[str, str]:
+    """That the loss of the small batch is higher at the last step that both have; empty where it is not, or where one
+    is the other's restart."""
+    end = min(small.loss.x[-1], large.loss.x[-1])
+    near = [s.loss.values[(s.loss.x <= end) & (s.loss.x > 0.9 * end)] for s in (small, large)]
+    if small.course.file == large.course.file or not all(map(len, near)):
+        return "", ""
+    own, other = (float(np.median(v)) for v in near)
+    if own < (1 + WORSE) * other:
+        return "", ""
+    return (f", and is {own:.4g} against {other:.4g} at step {end:.0f}",
+            f"，到第 {end:.0f} 步为 {own:.4g}，后者为 {other:.4g}")  # fmt: skip
 
 
 UNITS = {"tokens": ("tokens a step", "每步 token 数"), "batch": ("sequences a step", "每步样本数"),
@@ -192,14 +238,25 @@ def _told(
     places = [s.sizes[of][1] for s in (small, large)]
     return Finding(
         "batch-fell-rate-kept", Severity.S2,
-        f"The batch of {names[0]} is {own:,.0f} against {theirs:,.0f} of {names[1]} ({en}; {theirs / own:.3g} times "
-        f"smaller), and its peak learning rate is {rates[0]:.3g} against {rates[1]:.3g}; {why[0]}. With the root of "
-        f"the batch the rate would be {new:.2g}; accumulation {theirs / own:.3g} times as long would keep the batch.",
-        f"{names[0]} 的批为 {own:,.0f}，{names[1]} 为 {theirs:,.0f}（{zh}，小了 {theirs / own:.3g} 倍），峰值学习率却是"
-        f" {rates[0]:.3g} 对 {rates[1]:.3g}；{why[1]}。按批大小的平方根换算学习率应为 {new:.2g}；或把梯度累积加大 "
+        f"The batch of {names[0]} is {own:,.0f}, that of {names[1]} {theirs:,.0f} ({en}, {theirs / own:.3g} times), "
+        f"at a peak learning rate of {rates[0]:.3g} and {rates[1]:.3g}; {why[0]}. With the root of the batch the rate "
+        f"would be {new:.2g}; accumulation {theirs / own:.3g} times as long would keep the batch.",
+        f"{names[0]} 的批为 {own:,.0f}，{names[1]} 为 {theirs:,.0f}（{zh}，{theirs / own:.3g} 倍），峰值学习率却是"
+        f" {rates[0]:.3g} 与 {rates[1]:.3g}；{why[1]}。按批大小的平方根换算学习率应为 {new:.2g}；或把梯度累积加大 "
         f"{theirs / own:.3g} 倍以保持批大小。",
         (*places, small.rate.evidence(int(np.argmax(small.rate.values))),
          large.rate.evidence(int(np.argmax(large.rate.values))), small.loss.evidence(-1), large.loss.evidence(-1)),
         {"batch": own, "other": theirs, "rate": rates[0], "other_rate": rates[1],
-         PROPOSES: {"variable": "learning_rate", "new": new}},
+         PROPOSES: _proposed(small, large, round(theirs / own, 2), new)},
     )  # fmt: skip
+
+
+def _proposed(small: Stretch, large: Stretch, share: float, rate: float) -> dict[str, object]:
+    """What to try: the accumulation that gives the batch back, where fewer devices alone made it smaller, else the rate
+    that fits the smaller batch."""
+    own, theirs = (s.sizes.get("accumulation") for s in (small, large))
+    worlds = [s.sizes["world"][0] for s in (small, large) if "world" in s.sizes]
+    fewer = len(worlds) == 2 and round(worlds[1] / worlds[0], 2) == share == round(share)
+    if own is None or theirs is None or own[0] != theirs[0] or not fewer:
+        return {"variable": "learning_rate", "new": rate}
+    return {"variable": "grad_accumulation", "new": round(own[0] * share)}

@@ -8,14 +8,18 @@ from triage.tools.discover import discover
 from triage.tools.relate.courses.look import side_by_side
 
 
-def told(tmp_path, files):
+def report(tmp_path, files):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     run = discover(tmp_path)
     read, opened = read_measures(run)
     tables, events = (opened.tables, opened.events) if opened else ((), ())
-    return sorted({f.code for f in side_by_side(run, read.table, tables, events).findings})
+    return side_by_side(run, read.table, tables, events)
+
+
+def told(tmp_path, files):
+    return sorted({f.code for f in report(tmp_path, files).findings})
 
 
 def rng(seed=0):

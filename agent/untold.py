@@ -1,0 +1,147 @@
+"""Why what a person complains of is not known to be absent: what measures it, which way that goes, which scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from ..tools.findings import Finding, clean
+from ..tools.logs.detectors.robust import finite, mann_kendall
+from ..tools.metrics import named
+from ..tools.phrase import phrases, pick
+from ..tools.series import Series
+from ..tools.tables.table import Table
+from ..tools.vocabulary import VOCABULARY
+from .question.complaints import Complaint
+
+MOVES = 3.0
+"""The z of Kendall's tau over the later half of a series, from which on it goes the way that the person says."""
+CLAUSE = 90
+"""Characters of the person's own words that are said back."""
+BESIDE = ("behind-sibling", "batch-fell-rate-kept")
+"""Findings of one run against another, beside it."""
+MOST_SCORES = 4
+"""Values of a score that are said back."""
+SAID = phrases(
+    "what is told and not measured",
+    ("told", "nothing that was read measures what you say (“{said}”): bring the file in which it is seen, outputs or "
+     "an evaluation before and after", "读到的内容都没有测到你说的“{said}”：请给出能看到它的文件，或前后的输出、评测"),
+    ("told-there", "{key} goes {way} as you say ({first:.4g} to {last:.4g} over the later half)",
+     "{key} 确如你所说在{way}（后半程从 {first:.4g} 到 {last:.4g}）"),
+    ("told-between", "nothing that was read explains what you say (“{said}”): bring both sides with their settings, "
+     "data and how each was measured", "读到的内容解释不了你说的“{said}”：请给出两边各自的设置、数据和评测方式"),
+    ("told-sudden", "nothing that was read explains what you say (“{said}”): bring what changed then, in data, code or "
+     "settings", "读到的内容解释不了你说的“{said}”：请给出当时数据、代码或设置的改动"),
+    ("told-scored", "the scores that you name were read ({scores}), and nothing else that was read says what parts "
+     "them (“{said}”): bring how each was measured and what was changed in between",
+     "你说的得分读到了（{scores}），但读到的内容没有说明差别从何而来（“{said}”）：请给出各自的评测方式和其间的改动"),
+)  # fmt: skip
+Said = tuple[str, float, str]
+"""Name of a score, its value in points, its file."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One thing that is missing."""
+
+    en: str
+    zh: str
+    file: str = ""
+    """The file that was not read."""
+    later: bool = False
+    """Whether only what the run does next will tell."""
+
+    def say(self, lang: str) -> str:
+        return pick(lang, self.en, self.zh)
+
+
+def untold(
+    complaint: Complaint, series: Sequence[Series], findings: Sequence[Finding], scores: Sequence[Said]
+) -> Missing | None:
+    """Why what the person complains of is not known to be absent; None where it is measured and does not go so, or a
+    finding says that it does."""
+    if shown_beside(complaint, findings):
+        return None
+    own = [s for s in series if s.metric in complaint.metrics or _called(s, complaint)]
+    said = clean(complaint.text, CLAUSE).rstrip(".。?？!！")
+    named = "" if own else _scored(complaint, scores)
+    if named:
+        return Missing(SAID["told-scored"].say("en", said=said, scores=named),
+                       SAID["told-scored"].say("zh", said=said, scores=named))  # fmt: skip
+    if not own or complaint.sudden or complaint.between:
+        key = "told-between" if complaint.between else "told-sudden" if own else "told"
+        return Missing(SAID[key].say("en", said=said), SAID[key].say("zh", said=said))
+    for s in [s for s in own if _parts(s) & complaint.words - _WHOLE] or own:
+        worse = -VOCABULARY[metric].better if (metric := _metric(s, complaint)) else 0
+        late = finite(s).values[len(s) // 2 :]
+        up = complaint.way == "up"
+        if complaint.way and worse == (1 if up else -1) and worse * mann_kendall(late)[1] >= MOVES:
+            numbers = {"key": clean(s.key, 60), "first": float(late[0]), "last": float(late[-1])}
+            return Missing(
+                SAID["told-there"].say("en", way=complaint.way, **numbers),
+                SAID["told-there"].say("zh", way="上升" if up else "下降", **numbers),
+            )
+    return None
+
+
+_WHOLE = frozenset(("loss", "train", "eval", "val"))
+"""Parts of names that tell no series from another."""
+
+
+def _parts(s: Series) -> set[str]:
+    return set(re.split(r"[\W_]+", f"{s.key} {s.group}".lower()))
+
+
+def _called(s: Series, complaint: Complaint) -> bool:
+    """Whether the clause names an unknown series, by all the parts of its name or by what one of them means."""
+    parts = {p for p in _parts(replace(s, group="")) if p}
+    means = {name[0] for p in parts if (name := named(p))}
+    return (
+        bool(parts)
+        and len(max(parts, key=len)) > 2
+        and (parts <= complaint.words or s.key.lower() in complaint.words or bool(means & {*complaint.metrics}))
+    )
+
+
+def _metric(s: Series, complaint: Complaint) -> str:
+    return next((m for m in (s.metric, *complaint.metrics) if m in VOCABULARY), "")
+
+
+def shown_beside(complaint: Complaint, findings: Sequence[Finding]) -> bool:
+    """Whether a better run beside this one shows the measure that is complained of, or any that is held against it."""
+    beside = [f for f in findings if f.code in BESIDE]
+    return any(e.metric in complaint.metrics for f in beside for e in f.evidence) or (
+        complaint.between and not complaint.metrics and bool(beside)
+    )
+
+
+def _scored(complaint: Complaint, scores: Sequence[Said]) -> str:
+    """The values of the scores that the clause names, where they were read."""
+    words = {_bare(w) for w in complaint.words}
+    found = [(name, value, file) for name, value, file in scores if _bare(name) in words]
+    said = dict.fromkeys(
+        f"{name} {value:.4g} ({PurePosixPath(file).parent.name or file})" for name, value, file in found
+    )
+    return ", ".join(clean(one, 80) for one in list(said)[:MOST_SCORES])
+
+
+def scores_of(tables: Sequence[Table]) -> list[Said]:
+    """The scores of tables: those of result files, and measures beside a task or named as a score."""
+    if not tables:
+        return []
+    from ..tools.relate.scores.read import scored_rows
+
+    found = [(r.task or r.metric, r.value, r.evidence.file or "") for r in scored_rows(tables) if not r.item]
+    for table in (t for t in tables if t.part == "scores"):
+        columns = {c.name: c.values.tolist() for c in table.columns}
+        values = [float(v) for v in columns.get("value", ())]
+        scale = 100.0 if values and max(map(abs, values)) <= 1 else 1.0
+        tasks = columns.get("task") or columns.get("metric") or [""] * len(values)
+        found += [(str(t), scale * v, table.file) for t, v in zip(tasks, values, strict=True)]
+    return found
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.lower())
