@@ -5,6 +5,7 @@ The diagnosis is made before and is not touched here: a suspicion is answered, n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -31,6 +32,8 @@ FLAT, FALLS = "loss-flat", -3.0
 """The symptom of a curve that does not fall, and the z of Kendall's tau below which one falls."""
 LITTLE = 0.01
 """Share of its level that a curve must fall to count as falling. Own judgement."""
+OWN = 3
+"""Findings for which a check looks, up to which it is one of its own."""
 RELATED = "sign-"
 """Begins the code of what a sign holds: a symptom that it measures is there."""
 BELIEVED = ("established", "supported")
@@ -104,7 +107,10 @@ def respond(
         )
         if table is not None
         else (),
-        tuple(_judged(s, runbook, diagnosis, ranked, table is not None) for s in question.suspicions),
+        tuple(
+            _looked_for(_judged(s, runbook, diagnosis, ranked, table is not None), runbook, checks)
+            for s in question.suspicions
+        ),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
     )
 
@@ -125,6 +131,24 @@ def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypot
     if d.state == "diagnosed" and d.top and d.top.status in BELIEVED:
         return Judged(s, entry, "not-supported", hints, d.top.for_)
     return Judged(s, entry, "not-supported" if d.state == "healthy" else "unchecked", hints)
+
+
+def _looked_for(judged: Judged, runbook: Runbook, checks: Sequence[Check]) -> Judged:
+    """Where nothing speaks for or against it: not supported, where a check of its own looked for what would decide on
+    it, says in what, and did not find it. A check that looks for many things, as one of error lines does, says little.
+    """
+    if judged.verdict != "unchecked" or judged.for_ or not checks:
+        return judged
+    from ..tools.catalogue import checks as that_look_for  # imports every tool
+    from ..tools.catalogue import codes
+
+    entries = [e for e in runbook if e.kind == "failure" and judged.suspicion.topic.about(e)]
+    deciding = {code for e in entries for code, word in e.speaks.for_.items() if word == "decisive"}
+    names = {name for code in deciding for name in that_look_for(code)}
+    looks_for = Counter(name for wing in codes().values() for code in wing.values() for name in code.checks)
+    made = [c for c in checks if c.name in names and looks_for[c.name] <= OWN and c.why]
+    clear = any(c.result == "clear" for c in made) and not any(c.result in ("failed", "too-short") for c in made)
+    return replace(judged, verdict="not-supported") if clear else judged
 
 
 def _first(s: Suspicion, runbook: Runbook) -> str:

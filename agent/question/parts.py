@@ -49,7 +49,7 @@ _VALUE = bounded(r"[-+\d.e]*\d")
 _FENCE = bounded(r"\s*```")
 FENCE = "```"
 MOSTLY_LOG, LOG_LINES = 0.5, 3
-"""A message is a paste with a few words where more than this share of its lines, and this many, have the shape of one."""
+"""A message is a paste with a few words where more than this share of its lines, and so many, have a paste's shape."""
 _VOICE = bounded(
     r"[?？]\W*$|(?<![\w./])I(?![\w./])|\b(?:I'|i'|i (?:am|have|had|was|think|guess|see|get|got|use|want|will"
     r"|set|tried) )|\b(?:[Mm]y|[Oo]ur|we(?! (?:recommend|will|strongly|use|cannot)\b))\b|^\W*[Hh]ere(?:'s| is| are)\b"
