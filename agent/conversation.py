@@ -28,10 +28,11 @@ from .followup import follow_up
 from .paths import gather
 from .question.parts import split
 from .question.understand import understand
+from .rejoinder import rejoin, verdicts
 from .session import absolute, ask, index, language, note, shown
 from .wording.server import configured
 from .wording.tongue import PLEASE, third
-from .wording.turn import Wording, worded
+from .wording.turn import Wording, same, worded
 
 if TYPE_CHECKING:
     from .acceptance.verify import Verdict
@@ -119,8 +120,11 @@ class Conversation:
         seen = self.answer.seen if self.answer and stamp == self._stamp else None
         if follow := self._follow_up(text, together, seen):
             return self._told(follow, listen)
-        answer = ask(self._whole(text), together, self.lang, self.home, None, False, self.encoder, listen, seen)
+        whole = self._whole(text)
+        answer = ask(whole, together, self.lang, self.home, None, False, self.encoder, listen, seen)
         before = self.answer if together == self.paths else None
+        if before and answer.seen and not self.model and same(answer, before):
+            answer = replace(answer, only=verdicts(replace(answer, lang=self._lang(text)), whole == text))
         answer = worded(replace(answer, case=case), text, self._by, listen, before)
         answer = note(answer, together, self.home, self.case)
         if self.case and answer.case and together != self.paths:
@@ -162,7 +166,10 @@ class Conversation:
         if third(split(text)[0]):
             told = PLEASE.say(lang)
         else:
-            told = follow_up(understand(text, index(self.home, self.encoder).corrected), last)
+            books = index(self.home, self.encoder)
+            asked = understand(text, books.corrected)
+            about = None if asked.pasted else rejoin(asked, last, books)
+            told = about or follow_up(asked, last, self.excerpts)
         return replace(last, question=shown(text), only=told) if told else None
 
     def _told(self, answer: Answer, listen: Listen) -> Answer:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 
 from ..knowledge.entry import Entry
 from ..tools.config.frameworks import FRAMEWORKS
-from ..tools.findings import Finding, clean
+from ..tools.findings import Finding, TriageError, clean
+from ..tools.looking.lines import Excerpt
 from ..tools.patterns import bounded
 from ..tools.phrase import phrases
 from .answer import Answer
-from .narrate.entry import next_check
+from .narrate.entry import next_check, standing
 from .narrate.short import place
 from .propose import Proposal
 from .question.understand import Question
@@ -43,19 +44,41 @@ SAID = phrases(
      "在读到的内容里，没有找到第一个坏点（第 {step} 步）之前的检查点。"),
     ("no-step", "Nothing that was read says at which step it went bad, so no checkpoint can be named.",
      "读到的内容没有说明从哪一步开始变坏，因此无法指出检查点。"),
+    ("not-yet", "Not before the one change ({change}): `{leader}` ({status}) is still there, and a run that goes on as "
+     "it is meets it again.",
+     "先完成那一处改动（{change}）再继续：`{leader}`（{status}）仍在，照原样继续会再次遇到。"),
+    ("first-know", "That is not known: what was read does not tell what went wrong.",
+     "还不知道：读到的内容说不出哪里出了问题。"),
+    ("may", "Nothing that was found speaks against going on.", "已有发现里没有反对继续的。"),
+    ("lines-of", "{id}, {file}:{line}", "{id}，{file}:{line}"),
+    ("no-lines", "{id} stands on no line of a file: {message}", "{id} 不对应文件里的某一行：{message}"),
     ("how-in", "In {framework}, `{variable}` is written `{keys}`.", "在 {framework} 里，`{variable}` 写作 `{keys}`。"),
     ("how-in-not", "How {framework} writes `{variable}` is not known here.",
      "这里不知道 {framework} 如何写 `{variable}`。"),
 )  # fmt: skip
+SAFE = bounded(r"(?i)\b(?:safe|okay?|fine|possible|can|could|may|should|shall)\b|[吗么]|能|可以|安全")
+"""What asks whether to go on, rather than where."""
+AROUND, PLACES, WIDE = 2, 2, 240
+"""Lines shown before and after that of a finding, places of it, and characters of a line."""
 STRONG = ("decisive", "strong", "moderate")
 _NUMBER = bounded(r"(\d+)$")
+Around = Callable[[str], list[Excerpt]]
 
 
-def follow_up(asked: Question, answer: Answer) -> str | None:
-    """What is said to a follow-up, or None where it needs an answer of its own."""
+def follow_up(asked: Question, answer: Answer, around: Around) -> str | None:
+    """What is said to a follow-up, or None where it needs an answer of its own.
+
+    Args:
+        asked: the message.
+        answer: the answer that stands.
+        around: gives the lines around the places of a finding (`F3`).
+    """
     tell = INTENTS.get(asked.wants)
-    if tell is None or asked.pasted or asked.symptoms or asked.suspicions or asked.plans:
+    acts = [p for p in asked.plans if p.variable != "run" or asked.wants != "resume"]
+    if tell is None or asked.pasted or asked.symptoms or asked.suspicions or acts:
         return None
+    if asked.wants == "lines":
+        return "\n".join(_lines(asked, answer, around)) or None
     return "\n".join(tell(asked, answer)) or None
 
 
@@ -80,6 +103,32 @@ def _explain(asked: Question, answer: Answer) -> Iterator[str]:
     for key, speaks in (("speaks-for", _for), ("speaks-against", _against)):
         if entries := [f"`{h.entry.id}`" for h in answer.diagnosis.hypotheses if speaks(h.entry, f)]:
             yield SAID[key].say(lang, entries=", ".join(entries))
+
+
+def _lines(asked: Question, answer: Answer, around: Around) -> Iterator[str]:
+    """The lines of the files on which a finding stands: the one that is named, or the worst of the leading cause."""
+    findings, lang = answer.diagnosis.findings, answer.lang
+    leading = [f for f in (answer.diagnosis.top.for_ if answer.diagnosis.top else ()) if _at_line(f)] or findings
+    first = min(leading, key=lambda f: (not _at_line(f), f.severity), default=None)
+    id = asked.finding or next((f"F{n}" for n, f in enumerate(findings, 1) if f is first), "F1")
+    if not 0 < int(id[1:]) <= len(findings):
+        yield SAID["no-finding" if findings else "none-yet"].say(lang, id=id, last=len(findings))
+        return
+    f = findings[int(id[1:]) - 1]
+    try:
+        shown = around(id)
+    except TriageError:
+        shown = []
+    for found in shown[:PLACES]:
+        yield SAID["lines-of"].say(lang, id=id, file=clean(found.file, 120), line=found.line)
+        near = [(n, text) for n, text in found.lines if abs(n - found.line) <= AROUND]
+        yield from (f"{'>' if n == found.line else ' '}{n:>7} | {clean(text, WIDE)}" for n, text in near)
+    if not shown:
+        yield SAID["no-lines"].say(lang, id=id, message=clean(f.say(lang), 600))
+
+
+def _at_line(f: Finding) -> bool:
+    return any(e.file and e.line for e in f.evidence)
 
 
 def _for(entry: Entry, f: Finding) -> bool:
@@ -111,7 +160,12 @@ def _judge(asked: Question, answer: Answer) -> Iterator[str]:
 
 
 def _resume(asked: Question, answer: Answer) -> Iterator[str]:
-    """The newest checkpoint before the first step that the leader's findings name."""
+    """Whether to go on, where that is asked, and from the newest checkpoint before the first step that the leader's
+    findings name."""
+    if SAFE.search(asked.own):
+        yield _may_resume(answer)
+        if answer.diagnosis.state != "diagnosed":
+            return
     top = answer.diagnosis.top
     steps = [e.step for f in (top.for_ if top else ()) for e in f.evidence if e.step is not None]
     if not steps:
@@ -124,6 +178,17 @@ def _resume(asked: Question, answer: Answer) -> Iterator[str]:
         yield SAID["resume"].say(answer.lang, checkpoint=clean(before[1], 80), step=bad)
     else:
         yield SAID["no-resume"].say(answer.lang, step=bad)
+
+
+def _may_resume(answer: Answer) -> str:
+    """Whether the run may go on as it is."""
+    d, lang = answer.diagnosis, answer.lang
+    if d.state == "healthy":
+        return SAID["may"].say(lang)
+    if d.state != "diagnosed" or d.top is None:
+        return SAID["first-know"].say(lang)
+    change = _change(answer.proposal) if isinstance(answer.proposal, Proposal) else next_check(d, lang)
+    return SAID["not-yet"].say(lang, change=change.rstrip(".。"), leader=d.top.entry.id, status=standing(d.top, lang))
 
 
 def _how_in(asked: Question, answer: Answer) -> Iterator[str]:

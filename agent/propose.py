@@ -23,9 +23,11 @@ from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.series import SeriesTable
 from ..tools.settings import Setting, Settings
 from .acceptance.demands import demands
+from .change.line import line_of
 from .change.reverts import AGAIN, to_take_back
 from .change.target import number, target
 from .diagnose import Diagnosis, leading
+from .memories import judged_by
 from .ranking import SHOWN, Hypothesis, alike
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
@@ -82,7 +84,9 @@ def propose(
     entry = next((h.entry for h in diagnosis.hypotheses if h.entry.id == getattr(chosen, "entry", "")), None)
     if isinstance(chosen, Nothing) or entry is None:
         return chosen
-    return replace(chosen, acceptance=(*chosen.acceptance, *demands(entry, diagnosis.findings, table)))
+    held = [f for f in diagnosis.findings if f.code in entry.speaks.for_]
+    own = judged_by(chosen.acceptance, held)
+    return replace(chosen, acceptance=(*own, *demands(entry, diagnosis.findings, table)))
 
 
 def _chosen(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | Nothing:
@@ -238,6 +242,9 @@ def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang:
     change = _stated(hypothesis, fix, settings) or _change(fix, settings, run, lang, _named(hypothesis, lang))
     if change is None:
         return None
+    if fix.variable == "code" and change[0] is None and (found := line_of(hypothesis, fix)):
+        file, line, text = found
+        change = (clean(file), line, change[2], clean(text), *change[4:])
     return Proposal(
         entry.id,
         fix.variable,

@@ -6,6 +6,7 @@ The diagnosis is made before and is not touched here: a suspicion is answered, n
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,7 +17,9 @@ from ..tools.findings import Check, Finding
 from ..tools.logs.detectors.robust import finite, head_tail, mann_kendall
 from ..tools.patterns import bounded
 from ..tools.series import Series, SeriesTable
+from ..tools.vocabulary import VOCABULARY
 from .diagnose import LEAST, Diagnosis
+from .memories import of, other
 from .missing import undecided
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
@@ -29,10 +32,16 @@ Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]
 ENOUGH = 10
 """Points from which on a series can contradict what a person says of it."""
+CRASH, SIGNATURES, FATAL = "crash", "error signatures", "S0"
+"""The symptom of a run that stopped, and the check and grade of the error that stops one."""
+SCORES, FEW = "score-flat", 3
+"""The symptom of an evaluation that does not get better, and the points from which on one can show it."""
 FLAT, FALLS = "loss-flat", -3.0
 """The symptom of a curve that does not fall, and the z of Kendall's tau below which one falls."""
 LITTLE = 0.01
 """Share of its level that a curve must fall to count as falling. Own judgement."""
+OWN = 3
+"""Findings for which a check looks, up to which it is one of its own."""
 RELATED = "sign-"
 """Begins the code of what a sign holds: a symptom that it measures is there."""
 BELIEVED = ("established", "supported")
@@ -69,6 +78,8 @@ class Judged:
     verdict: Verdict
     for_: tuple[Finding, ...] = ()
     against: tuple[Finding, ...] = ()
+    elsewhere: bool = False
+    """Whether what was found is of another memory, the host's or the GPU's, than the one that is suspected."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,10 @@ def respond(
         )
         if table is not None
         else (),
-        tuple(_judged(s, runbook, diagnosis, ranked, table is not None) for s in question.suspicions),
+        tuple(
+            _looked_for(_judged(s, runbook, diagnosis, ranked, table is not None), runbook, checks)
+            for s in question.suspicions
+        ),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
         _kept(question, diagnosis.findings),
     )
@@ -141,6 +155,9 @@ def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypot
     if not looked:
         return Judged(s, entry, "unchecked")
     backed = [h for h in about if h.status in BELIEVED and h.probability >= LEAST]
+    if backed and other(s.text, backed[0].for_):
+        grown = tuple(f for f in backed[0].for_ if of([f]))
+        return Judged(s, backed[0].entry.id, "contradicted", (), grown, elsewhere=True)
     if backed:
         return Judged(s, backed[0].entry.id, "supported", backed[0].for_, backed[0].against)
     hints = tuple(f for h in about[:1] for f in h.for_ if f.severity in SHOWN)
@@ -150,6 +167,24 @@ def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypot
     if d.state == "diagnosed" and d.top and d.top.status in BELIEVED:
         return Judged(s, entry, "not-supported", hints, d.top.for_)
     return Judged(s, entry, "not-supported" if d.state == "healthy" else "unchecked", hints)
+
+
+def _looked_for(judged: Judged, runbook: Runbook, checks: Sequence[Check]) -> Judged:
+    """Where nothing speaks for or against it: not supported, where a check of its own looked for what would decide on
+    it, says in what, and did not find it. A check that looks for many things, as one of error lines does, says little.
+    """
+    if judged.verdict != "unchecked" or judged.for_ or not checks:
+        return judged
+    from ..tools.catalogue import checks as that_look_for  # imports every tool
+    from ..tools.catalogue import codes
+
+    entries = [e for e in runbook if e.kind == "failure" and judged.suspicion.topic.about(e)]
+    deciding = {code for e in entries for code, word in e.speaks.for_.items() if word == "decisive"}
+    names = {name for code in deciding for name in that_look_for(code)}
+    looks_for = Counter(name for wing in codes().values() for code in wing.values() for name in code.checks)
+    made = [c for c in checks if c.name in names and looks_for[c.name] <= OWN and c.why]
+    clear = any(c.result == "clear" for c in made) and not any(c.result in ("failed", "too-short") for c in made)
+    return replace(judged, verdict="not-supported") if clear else judged
 
 
 def _first(s: Suspicion, runbook: Runbook) -> str:
@@ -208,14 +243,33 @@ def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable, che
     kind = symptom.kind
     told = [f for f in findings if f.code != "run-healthy" and any(e.metric in kind.metrics for e in f.evidence)]
     shown = tuple(f for f in findings if f.code in kind.codes or (f in told and f.code.startswith(RELATED)))
+    if kind.id == CRASH and not shown:
+        shown = tuple(f for f in findings if f.severity == FATAL and _of_error(f))
     if shown:
         return Seen(symptom, "shown", shown)
+    if kind.id == SCORES and any(_no_better(s) for m in kind.metrics if (s := table.get(m)) is not None):
+        return Seen(symptom, "shown")
     measured = next((s for m in kind.metrics if (s := table.get(m)) and len(s) >= ENOUGH), None)
     if measured is None or told:
         return Seen(symptom, "unchecked" if told or undecided(symptom, checks, findings) else "absent")
     if kind.id == FLAT and _flat_end(measured):
         return Seen(symptom, "shown")
     return Seen(symptom, "contradicted", (), int(measured.steps[-1]), float(measured.values[-1]))
+
+
+def _of_error(f: Finding) -> bool:
+    from ..tools.catalogue import checks as that_look_for  # imports every tool
+
+    return SIGNATURES in that_look_for(f.code)
+
+
+def _no_better(series: Series) -> bool:
+    """Whether a score ends no better than it began."""
+    values = finite(series).values
+    if len(values) < FEW:
+        return False
+    first, end = head_tail(values)
+    return VOCABULARY[series.metric].better * (end - first) < LITTLE * abs(first)
 
 
 def _with_reason(seen: Seen, runbook: Runbook, findings: Sequence[Finding]) -> Seen:

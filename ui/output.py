@@ -6,10 +6,12 @@ Text from a run is never interpreted as markup and never reaches the terminal wi
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -215,11 +217,16 @@ NAMED = 40
 """Characters of a file's name beside the bar."""
 
 
+FIRST, OFTEN = 8.0, 30.0
+"""Seconds after which a line says, where no bar is drawn, what is done, and between two of them."""
+
+
 class Step:
-    """Moves the bar on, and says which file is read; does nothing where there is no bar."""
+    """Moves the bar on, and says which file is read; where there is no bar only that is kept."""
 
     def __init__(self, label: str, bar: Progress | None = None, task: Any = None):
         self._label, self._bar, self._task = label, bar, task
+        self.doing = label
 
     def __call__(self, amount: float = 1.0) -> None:
         if self._bar:
@@ -227,15 +234,37 @@ class Step:
 
     def file(self, name: str) -> None:
         """This file is read now."""
+        self.doing = f"{self._label} {clean(name, NAMED)}"
         if self._bar:
-            self._bar.update(self._task, description=f"{self._label} {clean(name, NAMED)}")
+            self._bar.update(self._task, description=self.doing)
+
+
+@contextmanager
+def _lines(step: Step) -> Iterator[None]:
+    """What is done, in lines on standard error that come the more rarely the longer it takes."""
+    done, begun = Event(), time.monotonic()
+
+    def tell() -> None:
+        wait = FIRST
+        while not done.wait(wait):
+            print(f"triage: {step.doing}, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+            wait = OFTEN
+
+    thread = Thread(target=tell, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextmanager
 def progress(label: str, total: float | None = None) -> Iterator[Step]:
-    """A progress bar on standard error, only on a terminal."""
+    """A progress bar on standard error; elsewhere than on a terminal a plain line now and then, of what takes long."""
     if not sys.stderr.isatty():
-        yield Step(label)
+        with _lines(step := Step(label)):
+            yield step
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -8,6 +8,7 @@ from ...tools.findings import Finding, clean
 from ...tools.phrase import phrases
 from ..diagnose import Diagnosis
 from ..evidence import Look
+from ..memories import HOST, of
 from ..propose import Nothing, Proposal
 from ..respond import Judged, Reply, Seen, Weighed
 
@@ -30,6 +31,8 @@ JUDGED = phrases(
      "运行证据与此一致；{against} 指向 `{leader}`。"),
     ("not-supported-healthy", "nothing in what was read shows it.", "读到的内容里没有这个迹象。"),
     ("contradicted", "{against} speak against it.", "{against} 与之矛盾。"),
+    ("contradicted-elsewhere", "not as you say: what was found is of the {memory}'s memory ({against}).",
+     "与你说的不同：发现的是{memory_zh}的内存问题（{against}）。"),
     ("contradicted-denied", "the run agrees ({against}).", "运行证据与此一致（{against}）。"),
     ("unchecked", "unchecked: nothing that was read speaks for or against it.",
      "未能核实：读到的内容既不支持也不反对。"),
@@ -141,7 +144,7 @@ def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looke
     key: str = j.verdict if looked else "no-run"
     tails = {
         "supported": "-denied" if s.polarity != "suspects" else "",
-        "contradicted": "-denied" if s.polarity != "suspects" else "",
+        "contradicted": "-denied" if s.polarity != "suspects" else "-elsewhere" if j.elsewhere else "",
         "not-supported": "-healthy"
         if not j.against
         else "-denied"
@@ -153,7 +156,9 @@ def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looke
     }
     leader = d.top.entry.id if d.top else ""
     said = JUDGED[key + tails.get(key, "")]
-    verdict = said.say(lang, for_=_places(j.for_, number), against=_places(j.against, number), leader=leader)
+    places = {"for_": _places(j.for_, number), "against": _places(j.against, number), "leader": leader}
+    host = of(j.against) == {HOST}
+    verdict = said.say(lang, **places, memory="host" if host else "GPU", memory_zh="主机" if host else "GPU")
     return f"{who}{'：' if lang == 'zh' else ': '}{verdict}"
 
 

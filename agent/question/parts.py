@@ -19,7 +19,7 @@ _PASTED = bounded(
     r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
     r"|(?:INFO|WARN(?:ING)?|ERROR"
     r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
-    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}[A-Z]\w*(?:Error|Exception|Warning):|\|.*\|"
+    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}(?:[A-Z]\w*)?(?:Error|Exception|Warning):|\|.*\|"
     r"|[\w./-]+ ?\| ?[-+]?[\d.]+\s*$|[\w./-]{2,40}\.(?:json|log|txt|ya?ml|py|csv|err|out)(?::\d+)?: "
     r"|[\w./-]{2,40} [-+]?(?:\d+(?:\.\d+)?(?:e-?\d+)?|nan|inf)\s*$|(?:step|iter(?:ation)?"
     r"|epoch)\b\W{0,3}\d"
@@ -47,6 +47,16 @@ _WITHIN = bounded(
 """What speaks of the text in which it stands: a person does not, in a message of their own."""
 _VALUE = bounded(r"[-+\d.e]*\d")
 _FENCE = bounded(r"\s*```")
+FENCE = "```"
+MOSTLY_LOG, LOG_LINES = 0.5, 3
+"""A message is a paste with a few words where more than this share of its lines, and so many, have a paste's shape."""
+_VOICE = bounded(
+    r"[?？]\W*$|(?<![\w./])I(?![\w./])|\b(?:I'|i'|i (?:am|have|had|was|think|guess|see|get|got|use|want|will"
+    r"|set|tried) )|\b(?:[Mm]y|[Oo]ur|we(?! (?:recommend|will|strongly|use|cannot)\b))\b|^\W*[Hh]ere(?:'s| is| are)\b"
+    r"|^[a-z][^=]{2,80}:\s*$"
+    r"|[我咱]|为什么|为啥|怎么|是不是|吗|帮|如下|^[\u3400-\u9fff\w，,、 ]{2,30}[：:]\s*$"
+)
+"""What a person says around a log: asks, speaks of themselves, or announces what follows; programs say "you"."""
 _PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
 _SENTENCE = bounded(r"(?<=[.!?;])(?=\s|[\u3400-\u9fff]|$)\s*|(?<=[。！？；])(?![。！？；…”’」』）)])\s*|\n+")
 _CLAUSE = bounded(
@@ -72,6 +82,8 @@ def split(text: str) -> tuple[str, str, tuple[int, ...]]:
     pasted = list(_pasted(lines))
     orders = set(_orders(lines, pasted))
     kept = [(line, paste) for n, (line, paste) in enumerate(zip(lines, pasted, strict=True), 1) if n not in orders]
+    lines = [line for line, _ in kept]
+    kept = list(zip(lines, _within(lines, [paste for _, paste in kept]), strict=True))
     own = [line for line, paste in kept if not paste and line.strip() and not _FENCE.match(line)]
     log = [line for line, paste in kept if paste and not _FENCE.match(line)]
     return "\n".join(own)[:OWN_LIMIT], "\n".join(log), tuple(sorted(orders))
@@ -90,6 +102,51 @@ def _pasted(lines: Sequence[str]) -> Iterator[bool]:
         paste = fenced or row or alike or _looks_pasted(line)
         columns = line.count(",") if paste else 0
         yield paste
+
+
+def _within(lines: Sequence[str], pasted: Sequence[bool]) -> list[bool]:
+    """Of each line, whether it is the paste's: in a paste so is what no person would say there, whatever its shape,
+    between its lines and right behind them; before it people write as they like."""
+    if not mostly_log(lines, pasted):
+        return list(pasted)
+    out, inside, near, last = list(pasted), False, False, max(n for n, paste in enumerate(pasted) if paste)
+    for n, line in enumerate(lines):
+        inside, blank = inside or pasted[n], not line.strip()
+        near = pasted[n] or (near and not blank)
+        out[n] = pasted[n] or (inside and not blank and (n < last or near) and not _VOICE.search(line))
+    return out
+
+
+def mostly_log(lines: Sequence[str], pasted: Sequence[bool] | None = None) -> bool:
+    """Whether most lines have the shape of a log's."""
+    told = [paste for line, paste in zip(lines, pasted or list(_pasted(lines)), strict=True) if line.strip()]
+    return sum(told) >= LOG_LINES and sum(told) > MOSTLY_LOG * len(told)
+
+
+def has_log(lines: Sequence[str]) -> bool:
+    """Whether any of the lines has the shape of a log's."""
+    return any(_pasted(lines))
+
+
+def fenced(text: str) -> str:
+    """A text between fences, by which all of it is a paste."""
+    return "\n".join((FENCE, *(re.sub(r"^\s*```", "'''", line) for line in text.splitlines()), FENCE))
+
+
+def piped(text: str) -> str:
+    """What came through a pipe: of a log only the first and the last lines can be a person's, where they speak like
+    one; what is no log is left as it is."""
+    lines = text.splitlines()
+    if not mostly_log(lines):
+        return text
+    spoken = [_spoken(line) for line in lines]
+    begin = next((n for n, own in enumerate(spoken) if not own), 0)
+    end = len(lines) - next((n for n, own in enumerate(reversed(spoken)) if not own), 0)
+    return "\n".join((*lines[:begin], fenced("\n".join(lines[begin:end])), *lines[end:]))
+
+
+def _spoken(line: str) -> bool:
+    return not line.strip() or (not _looks_pasted(line) and _VOICE.search(line) is not None)
 
 
 def _looks_pasted(line: str) -> bool:

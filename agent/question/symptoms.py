@@ -40,6 +40,26 @@ def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "", e
     return id, found
 
 
+_OF_MEASURE = "".join(
+    f"(?<!{name} )(?<!{name} is )(?<!{name} are )"
+    for name in (
+        *(
+            "accuracy",
+            "accuracies",
+            "acc",
+            "score",
+            "scores",
+            "eval",
+            "evals",
+            "metric",
+            "metrics",
+            "margin",
+            "margins",
+        ),
+        *("win rate", "pass rate", "rate", "f1", "ppl", "perplexity", "kl", "entropy", "rewards", "losses", "curve"),
+    )
+)
+"""A measure that is stuck is no run that is."""
 KINDS: dict[str, Kind] = table(
     "symptoms",
     (
@@ -94,6 +114,22 @@ KINDS: dict[str, Kind] = table(
             "eval_loss eval_accuracy accuracy eval_reward",
         ),
         _kind(
+            "score-flat",
+            "an evaluation that does not get better",
+            "评测不提升",
+            r"\b(?:eval\w{0,7}|val(?:idation)?|acc(?:uracy|uracies)?|scores?|benchmarks?|metrics?|f1|bleu"
+            r"|(?:win|pass) ?rates?)\b(?:(?!loss|perplex|reward\b).){0,25}?"
+            r"\b(?:stuck|flat|plateau\w*|stagnat\w+|stall(?:s|ed)"
+            r"|not (?:improving|going up|rising|increasing|moving)"
+            r"|does(?:n'?t| not) (?:improve|go up|rise|increase|move)"
+            r"|(?:won'?t|will not) (?:improve|go up|rise|budge))\b"
+            r"|(?:评测|验证集?|准确率|精度|得?分数?|指标|胜率)(?!.{0,4}loss).{0,8}"
+            r"(?:不涨|不动|不上升|没有?涨|没动|停滞"
+            r"|不提升|没有?提升|上不去)",
+            "eval-score-flat eval-score-constant accuracy-zero",
+            "eval_accuracy eval_reward_accuracy eval_reward accuracy",
+        ),
+        _kind(
             "out-of-memory",
             "memory that ran out",
             "显存或内存不足",
@@ -119,7 +155,8 @@ KINDS: dict[str, Kind] = table(
             "a run that stands still",
             "训练卡住",
             r"\b(?:hang(?:s|ing)?|hung|(?<!loss )(?<!loss is )(?<!reward )(?<!reward is )(?<!acc )"
-            r"(?<!acc is )(?<!accuracy is )stuck(?! at (?!\d\d?:\d\d)\d| on (?:the )?loss)"
+            r"(?<!acc is )(?<!accuracy is )"
+            rf"{_OF_MEASURE}stuck(?! at (?!\d\d?:\d\d)\d| on (?:the )?loss)"
             r"|freez(?:e|es|ing)|frozen(?! layers"
             r"| param)"
             r"|no progress|just sits|sits there|deadlock(?:ed)?|stall(?:s|ed)?)\b|卡死|卡住|不动了|没有?反应|挂起",

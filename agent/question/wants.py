@@ -58,8 +58,8 @@ _WANTS: dict[str, re.Pattern[str]] = {
             ),
             (
                 "lines",
-                r"\b(?:show|print|see|give) (?:me )?(?:the )?(?:raw |log |actual |exact )?(?:lines?|log|evidence"
-                r"|excerpt)\b|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行(?![吗不么嘛])|原文|日志)",
+                r"\b(?:show|print|see|give|quote) (?:me )?(?:all )?(?:the )?(?:raw |log |actual |exact )?"
+                r"(?:lines?|log|evidence|excerpt)\b|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行(?![吗不么嘛])|原文|日志)",
             ),
             (
                 "short",
@@ -70,9 +70,13 @@ _WANTS: dict[str, re.Pattern[str]] = {
             ),
             (
                 "resume",
-                r"\b(?:safe|ok|okay|fine|possible) to (?:resume|restart|continue)|(?:resume|restart"
+                r"\b(?:safe|ok|okay|fine|possible) to (?:just |simply )?(?:resume|restart|continue|go on|carry on)"
+                r"|\b(?:can|could|may|should|shall) (?:i|we) (?:just |simply |safely |now )*"
+                r"(?:resume|continue|go on|carry on)\b"
+                r"(?! (?:with|at) (?:a |the )?(?:lower|higher|smaller|larger|less|more|half|new)\b)|(?:resume|restart"
                 r"|continue) from (?:which|where|what)|where (?:to|should i|do i|can i) resume|which checkpoint\b"
-                r"|从哪(?:个|里)?.{0,8}(?:恢复|续|开始)|能(?:不能)?(?:续训|恢复)",
+                r"|从哪(?:个|里)?.{0,8}(?:恢复|续|开始)|能(?:不能|否)?(?:直接|安全地?)?(?:续训|恢复|继续|接着训)"
+                r"|(?:可以|可不可以|现在)(?:直接|现在|就)?(?:续训|恢复训练|继续训练?|接着训).{0,6}(?:吗|么|安全|[?？])",
             ),
             (
                 "is_fixed",
@@ -185,6 +189,16 @@ def open_question(sentence: str) -> bool:
     return _OPEN.match(sentence) is not None
 
 
+_LINES_OF = bounded(
+    r"\b(?:show|print|see|give|quote|display)\b.{0,30}\b(?:lines?|logs?|excerpt)\b"
+    r"|\b(?:which|what) (?:log )?lines?\b|\bwhere (?:in|of) (?:the )?(?:logs?|files?)\b"
+    r"|\b(?:log )?lines? (?:of|for|around|behind) f\d|f\d{1,2}.{0,6}(?:原文|日志|行(?![吗不]))",
+    re.IGNORECASE,
+)
+"""Asks for the lines of a finding that is named, rather than for what it means."""
+
+
 def wanted(text: str) -> Want:
     """What the person's own words ask for; `why` for a bare description of a failure, `none` for no words at all."""
-    return next((want for want, pattern in _WANTS.items() if pattern.search(text)), "why" if text.strip() else "none")  # pyright: ignore[reportReturnType]
+    found = next((want for want, pattern in _WANTS.items() if pattern.search(text)), "why" if text.strip() else "none")
+    return "lines" if found == "explain" and _LINES_OF.search(text) else found  # pyright: ignore[reportReturnType]

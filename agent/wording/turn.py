@@ -78,9 +78,7 @@ def worded(answer: Answer, question: str, by: Wording, listen: Listen, before: A
     """
     start = time.monotonic()
     asks = by.model is not None and answer.diagnosis.state != "out-of-scope"
-    first = (
-        replace(answer, only=_unchanged(answer)) if asks and before and _essence(answer) == _essence(before) else answer
-    )
+    first = replace(answer, only=_unchanged(answer)) if asks and before and same(answer, before) else answer
     _tell(first, by.brief, listen)
     turn, outcome, notices = None, "built-in", list[str]()
     final = first
@@ -117,6 +115,11 @@ def _added(first: Answer, beside: str, name: str, listen: Listen) -> Answer:
         listen(Token(piece))
     only = f"{first.only}\n\n{beside}" if first.only else ""
     return replace(first, text=f"{first.text}\n\n{beside}", only=only, beside=beside, model=name)
+
+
+def same(a: Answer, b: Answer) -> bool:
+    """Whether two answers come to the same diagnosis and change."""
+    return _essence(a) == _essence(b)
 
 
 def _essence(a: Answer) -> tuple[object, ...]:

@@ -121,6 +121,93 @@ def test_a_follow_up_reads_no_run_again(told, asked):
     assert talk.answer.proposal == proposed
 
 
+def said(talk, text):
+    return "".join(e.text for e in stream(lambda listen: talk.ask(text, (), listen)) if isinstance(e, Token))
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A case whose first answer stands, as a person has it on the screen."""
+    talk = Conversation(tmp_path_factory.mktemp("known"), brief=True)
+    talk.ask("loss is nan at step 4000", [EXAMPLES / "run-1"])
+    return talk
+
+
+WHOLE = ("Fixed when", "满足才算修好", "Looked at:", "检查：")
+"""What stands in a whole answer alone."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("why not overfitting?", "(`overfitting`)"),
+        ("why not kv-cache-oom?", "(`kv-cache-oom`): nothing that was found speaks for it"),
+        ("could it be the network instead?", "Before it stands `"),
+        ("why is it not a hardware fault?", "Before it stands `"),
+        ("what about a data leak?", "Before it stands `"),
+        ("为什么不是过拟合？", "（`overfitting`）"),
+        ("会不会是网络的问题？", "排在它前面的是 `"),
+        ("is it safe to resume?", "Not before the one change"),
+        ("can I just continue?", "Not before the one change"),
+        ("现在可以直接续训吗？", "先完成那一处改动"),
+        ("show me the lines of F1", "F1, "),
+        ("show the log lines", " | "),
+        ("给我看 F1 的日志", "F1，"),
+        ("how sure are you?", "Behind it: "),
+        ("what else could it be?", "Behind it: "),
+        ("有多大把握？", "其后："),
+        ("what speaks against it?", "against"),
+        ("I suspect the tokenizer", "You suspect"),
+        ("is the moon full?", "no answer of its own"),
+    ],
+)
+def test_a_question_about_the_answer_gets_an_answer_of_its_own_in_a_few_lines(known, asked, told):
+    text = said(known, asked)
+    assert told in text
+    assert len(text.splitlines()) < 16
+    assert not any(part in text for part in WHOLE)
+
+
+def test_lines_of_a_finding_are_those_of_its_file(known):
+    number, place = next(
+        (f"F{n}", f.evidence[0])
+        for n, f in enumerate(known.answer.diagnosis.findings, 1)
+        if f.evidence and f.evidence[0].line and f.evidence[0].file.endswith(".log")
+    )
+    line = (EXAMPLES / "run-1" / place.file).read_text().splitlines()[place.line - 1].split()[-1]
+    shown = said(known, f"show me the lines of {number}")
+    assert f"{place.file}:{place.line}" in shown
+    assert line in shown
+    assert "There is no F99" in said(known, "show me the lines of F99")
+
+
+@pytest.mark.parametrize(
+    "asked", ["why lower the {}?", "why would I change the {} if grad_norm is fine?", "为什么要改 {}？"]
+)
+def test_why_the_change_is_asked_for_is_told_with_what_it_rests_on(known, asked):
+    change = known.answer.proposal
+    text = said(known, asked.format(change.variable))
+    assert change.why[:40] in text
+    assert "F" in text
+    assert not any(part in text for part in WHOLE)
+
+
+@pytest.mark.parametrize("asked", ["why not lower the batch size?", "为什么不把 batch size 调小？"])
+def test_why_not_before_something_to_do_is_a_plan_and_no_cause(known, asked):
+    text = said(known, asked)
+    assert "learning_rate" in text or "loss-nan-high-lr" in text
+    assert "Before it stands" not in text
+    assert "排在它前面的" not in text
+    assert not any(part in text for part in WHOLE)
+
+
+def test_a_paste_and_a_new_run_are_answered_whole(known, tmp_path):
+    talk = Conversation(tmp_path / "home", brief=True)
+    talk.ask("loss is nan", [EXAMPLES / "run-1"])
+    rows = "\n".join(f"step {n} loss {2 - n / 100:.2f} grad_norm 0.9" for n in range(40))
+    assert "Looked at:" in said(talk, f"why not overfitting?\n{rows}\nRuntimeError: CUDA out of memory.")
+
+
 def test_a_log_that_grew_is_read_again(tmp_path):
     shutil.copytree(EXAMPLES / "run-1", tmp_path / "run")
     talk = Conversation(tmp_path / "home")

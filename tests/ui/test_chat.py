@@ -84,8 +84,32 @@ class TestPiped:
 
 
 def test_messages_of_a_pipe_end_at_an_empty_line_or_a_command():
-    lines = ["/run a\n", "one\n", "two\n", "\n", "\n", "three\n", "/next\n", "four"]
-    assert list(paragraphs(lines)) == ["/run a\n", "one\ntwo\n", "three\n", "/next\n", "four"]
+    lines = ["/run a\n", "one\n", "\n", "\n", "three\n", "/next\n", "four"]
+    assert list(paragraphs(lines)) == ["/run a\n", "one\n", "three\n", "/next\n", "four"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ["loss is nan\n", "explain F1\n", "what next?\n"],
+        ["奖励为什么不涨\n", "是不是学习率太低？\n", "下一步呢"],
+    ],
+)
+def test_where_nothing_piped_looks_like_a_log_each_line_is_a_message(block):
+    assert list(paragraphs(block)) == block
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ["loss is nan, here is the log\n", "step 10 loss 2.1\n", "step 20 loss nan\n", "Saving what is left\n"],
+        ["Traceback (most recent call last):\n", '  File "a.py", line 3, in f\n', "KeyError: 'x'\n"],
+        ["we moved the run to the new cluster last night and since then the\n", "loss is higher at the same step\n"],
+        ["Loading the weights\n"] * 30,
+    ],
+)
+def test_a_log_with_what_is_said_of_it_and_a_sentence_over_two_lines_stay_together(block):
+    assert list(paragraphs(block)) == ["".join(block)]
 
 
 @pytest.fixture

@@ -306,6 +306,22 @@ class TestQuestionsThatAreNone:
         done = triage("ask", "-", "--run", EXAMPLE / "run-1", said=said)
         assert (done.exit_code, "Most likely" in done.stdout) == (1, True)
 
+    def test_a_log_is_piped_beside_a_question_or_alone_and_says_the_same(self, triage, tmp_path):
+        rows = [f"{{'loss': {1.6 - n / 900:.4f}, 'grad_norm': 1.1, 'epoch': {n / 50:.2f}}}" for n in range(60)]
+        log = "\n".join([*rows, "Exception: Current loss scale already at minimum - cannot decrease scale anymore."])
+        (tmp_path / "train.log").write_text(log)
+        asked = triage("ask", "why did it end?", "--run", tmp_path / "train.log", "--json")
+        for args in (("ask", "why did it end?", "-", "--json"), ("ask", "-", "--json")):
+            piped = triage(*args, said=log)
+            a, b = (json.loads(x.stdout) for x in (asked, piped))
+            assert [h["entry"] for h in a["hypotheses"]][:1] == [h["entry"] for h in b["hypotheses"]][:1]
+            assert {f["code"] for f in a["findings"]} == {f["code"] for f in b["findings"]}
+            assert b["understood"]["suspicions"] == []
+
+    def test_a_question_without_quotes_or_input_is_told_how(self, triage):
+        assert "in quotes" in triage("ask", "why", "nan").output
+        assert "nothing came" in triage("ask", "why is it nan?", "-", said="").output
+
     @pytest.mark.parametrize(
         "question",
         [

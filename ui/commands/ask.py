@@ -43,6 +43,8 @@ Examples:
 
   tail -200 train.log | triage ask - --json
 
+  tail -200 train.log | triage ask "why is it nan?" -
+
   triage ask -c "should I halve the learning rate?"
 
   triage ask "why did runs/exp42 diverge?"
@@ -61,6 +63,8 @@ _LOOKS_LIKE_A_RUN = re.compile(
     r"trainer_state\.json|(?:checkpoint|ckpt|global_step)[-_]?\d+|(?:.*[-_.])?(?:train|metrics|console)\w*\.(?:log|jsonl|csv|out)"
 )
 """Names that tell the folder of a run without looking into it."""
+INPUT = 50_000_000
+"""Bytes of standard input that are read."""
 THREADS = "1"
 """Of numpy's products, set before it is loaded: ours take 10 us, after which a further thread waits busily for ms."""
 
@@ -71,6 +75,7 @@ def register(app: typer.Typer) -> None:
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in English or Chinese; - reads standard input.")] = "",
+    log: Annotated[str, typer.Argument(help="- reads a log from standard input beside the question.")] = "",
     run: Annotated[
         list[Path] | None, typer.Option("--run", "-r", help="A run directory or one file; repeatable.")
     ] = None,
@@ -97,8 +102,7 @@ def ask(
     if batch is not None:
         answer_batch(batch, lang, data_home(home), encoder, model)
         return
-    if question == "-":
-        question = sys.stdin.buffer.read(50_000_000).decode("utf-8", errors="replace")
+    question = _with_input(question, log)
     if not question.strip():
         raise typer.BadParameter('ask a question, for example: triage ask "loss is nan" --run runs/exp42')
     from ...agent.conversation import Conversation
@@ -117,6 +121,27 @@ def ask(
 
         write_html(answer_page(answer), html)
     raise typer.Exit(0 if answer.diagnosis.state in ("healthy", "out-of-scope") else 1)
+
+
+def _with_input(question: str, log: str) -> str:
+    """The question with what standard input holds: the question itself, or the log beside one.
+
+    Raises:
+        BadParameter: a second word that is no `-`, or nothing came.
+    """
+    from ...agent.question.parts import fenced, piped
+
+    if log and "-" not in (question, log):
+        raise typer.BadParameter(f'put the question in quotes: triage ask "{clean(f"{question} {log}", 200)} ..."')
+    if "-" not in (question, log):
+        return question
+    given = sys.stdin.buffer.read(INPUT).decode("utf-8", errors="replace")
+    said = question if question != "-" else log
+    if said in ("", "-"):
+        return piped(given)
+    if not given.strip():
+        raise typer.BadParameter("nothing came through standard input: tail -200 train.log | triage ask QUESTION -")
+    return f"{said}\n{fenced(given)}"
 
 
 def _asked(talk: Conversation, question: str, run: list[Path], tells: bool | None) -> tuple[Answer, list[Event]]:

@@ -1,7 +1,7 @@
 """`triage chat`: one case talked over at the terminal, or piped in.
 
 A view of `agent.conversation.Conversation`: what a message means is decided there. In a pipe a message ends at an empty
-line or at a command, so that a log can be piped in whole.
+line or at a command, so that a log can be piped in whole; where no line looks like a log's, each is a message.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ COMMANDS = {
     "/help": ("", Phrase("this list", "显示本列表")),
 }
 """Command -> what it takes, and what it does."""
+TYPED, WRAPPED, ENDS = 20, 60, ".!?;:。！？；："
+"""Lines of a piped block up to which each can be a message; letters of a line from which on it may go on in the next,
+where it does not end like a sentence."""
 
 
 def register(app: typer.Typer) -> None:
@@ -91,18 +94,31 @@ def chat(
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Messages of a pipe: commands are one line, other lines belong together up to an empty one."""
+    """Messages of a pipe: commands are one line, other lines belong together up to an empty one where any of them looks
+    like a log's; else each is a message, but for a sentence that goes on in the next line."""
     kept: list[str] = []
     for line in lines:
         if kept and (line.startswith("/") or not line.strip()):
-            yield "".join(kept)
+            yield from _messages(kept)
             kept = []
         if line.startswith("/"):
             yield line
         elif line.strip():
             kept.append(line)
-    if kept:
-        yield "".join(kept)
+    yield from _messages(kept)
+
+
+def _messages(lines: list[str]) -> Iterator[str]:
+    from ...agent.question.parts import has_log
+
+    if has_log(lines) or len(lines) > TYPED:
+        yield "".join(lines)
+        return
+    begin = 0
+    for n, line in enumerate(lines, 1):
+        if n == len(lines) or len(line.rstrip()) < WRAPPED or line.rstrip()[-1] in ENDS:
+            yield "".join(lines[begin:n])
+            begin = n
 
 
 def prompted(talk: Chat, home: Path) -> Iterator[str]:

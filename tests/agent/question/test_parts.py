@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.agent.question.parts import sentences, split
+from triage.agent.question.parts import fenced, piped, sentences, split
 from triage.agent.question.phrases import Phrases, X
 from triage.agent.question.topics import mentions, of_entry
 from triage.agent.question.understand import understand
@@ -133,3 +133,52 @@ def test_a_chinese_sentence_ends_at_its_mark_whatever_follows():
 def test_short_lines_that_differ_in_their_numbers_alone_are_pasted():
     own, pasted, _ = split("val ppl 9.1\nval ppl 4.2\nwhy does it fall so fast")
     assert (own, pasted) == ("why does it fall so fast", "val ppl 9.1\nval ppl 4.2")
+
+
+ROWS = [f"iter {n}: loss {2.0 - n / 100:.3f}, lr 0.0003" for n in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Exception: the scaler reached its floor, giving up",
+        "Error: worker 3 lost its heartbeat",
+        "The gradients of this micro batch overflow, the update is skipped",
+        "You should probably lower the learning rate in the next stage",
+        "梯度溢出，跳过本次更新",
+    ],
+)
+class TestALineOfTheLogThatReadsLikeASentence:
+    def test_is_the_logs_between_its_rows_and_behind_them(self, line):
+        for at in (3, 6):
+            told = "\n".join(("why did it stop?", *ROWS[:at], line, *ROWS[at:]))
+            assert split(told)[:2] == ("why did it stop?", "\n".join((*ROWS[:at], line, *ROWS[at:])))
+
+    def test_is_the_logs_wherever_it_stands_in_what_is_piped(self, line):
+        assert split(piped("\n".join((line, *ROWS, line)))) == ("", "\n".join((line, *ROWS, line)), ())
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("my loss is flat, here is the log:", "is my learning rate too low?"),
+        ("loss 不降，日志如下：", "是不是学习率太低？"),
+        ("Why is it flat", "I suspect the data"),
+    ],
+)
+class TestWhatAPersonSaysAroundALog:
+    def test_is_theirs_in_a_message(self, before, behind):
+        assert split("\n".join((before, *ROWS, "", behind)))[0] == f"{before}\n{behind}"
+        assert split("\n".join((before, *ROWS, behind)))[0] == f"{before}\n{behind}"
+
+    def test_is_theirs_between_two_logs(self, before, behind):
+        assert behind in split("\n".join((before, *ROWS[:3], behind, *ROWS[3:])))[0]
+
+
+def test_what_is_piped_and_no_log_is_a_persons():
+    assert piped("loss is nan\nwhat is wrong?") == "loss is nan\nwhat is wrong?"
+    assert split(piped("\n".join(("why is my loss flat?", *ROWS))))[0] == "why is my loss flat?"
+
+
+def test_fences_of_a_log_do_not_end_it():
+    assert split("why?\n" + fenced("a b c\n```\nd e f"))[0] == "why?"

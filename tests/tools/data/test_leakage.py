@@ -164,3 +164,56 @@ def test_the_wording_that_training_records_share_is_no_leak(tmp_path):
 def test_an_item_that_stands_in_the_data_again_and_again_is_one(tmp_path, items):
     changed = {"text": PROBLEM.replace("clips in May", "pins in May")}
     assert kinds(leaks(tmp_path, items, [changed] * 30)) == {0: "partial"}
+
+
+ZOO = ("parrot", "tortoise", "otter", "lemur")
+SOLD = "{} keeps {} of the {} birds in {} cages and sells {} of them at {} euros each. What does {} earn with the {} birds?"
+CHINESE_SHOP = "{}的水果店上午卖出{}箱{}，下午又卖出{}箱，每箱{}{}元，请问{}这一天卖{}一共收入多少元？"
+
+
+def sold(rng, count):
+    """Items of one template, that differ in names and numbers."""
+    for _ in range(count):
+        who, what, n = rng.choice(("Ruth", "Emil", "Paula")), rng.choice(ZOO), [rng.randrange(2, 900) for _ in range(4)]
+        yield {"question": SOLD.format(who, n[0], what, n[1], n[2], n[3], who, what), "answer": str(n[2] * n[3])}
+
+
+def shop(rng, count):
+    for _ in range(count):
+        who, what = rng.choice(("小陈", "老周", "阿梅")), rng.choice(("苹果", "雪梨", "葡萄"))
+        n = [rng.randrange(2, 900) for _ in range(3)]
+        yield {"question": CHINESE_SHOP.format(who, n[0], what, n[1], what, n[2], who, what), "answer": str(sum(n))}
+
+
+@pytest.mark.parametrize("made", [sold, shop])
+class TestItemsOfATemplate:
+    def test_with_other_numbers_are_no_leak_and_the_check_says_how_many(self, tmp_path, made):
+        items = write(tmp_path / "eval.jsonl", made(random.Random(1), 40))
+        report = leak_report(find_leaks([write(tmp_path / "train.jsonl", made(random.Random(2), 400))], [items]))
+        assert report.findings == ()
+        assert "40 items are of a template" in report.checks[0].why
+
+    def test_that_stand_there_word_for_word_are_counted_all_and_alone(self, tmp_path, made):
+        rows = list(made(random.Random(1), 60))
+        train = [*made(random.Random(2), 1500), *rows[:50]]
+        report = leak_report(
+            find_leaks([write(tmp_path / "train.jsonl", train)], [write(tmp_path / "eval.jsonl", rows)])
+        )
+        assert report.findings[0].data["by_kind"] == {"verbatim": 50}
+        assert (report.findings[0].code, report.findings[0].severity) == ("eval-leakage", "S1")
+
+
+def test_items_that_are_there_with_other_numbers_alone_are_a_weaker_finding(tmp_path, items):
+    text = PROBLEM.replace("48", "56").replace("3 shops", "5 shops").replace("7 of", "9 of")
+    [finding] = leak_report(leaks(tmp_path, items, [{"text": text}])).findings
+    assert (finding.code, finding.severity) == ("eval-items-renumbered", "S2")
+    both = leak_report(leaks(tmp_path, items, [{"text": text}, {"prompt": CHINESE, "completion": "10"}])).findings[0]
+    assert both.code == "eval-leakage"
+    assert both.message.index("verbatim 1") < both.message.index("numbers-changed 1")
+
+
+def test_the_clearest_match_of_an_item_is_kept_whatever_came_before(tmp_path, items, monkeypatch):
+    monkeypatch.setattr("triage.tools.data.similar.leakage.HITS_KEPT", 3)
+    changed = {"text": PROBLEM.replace("clips in May", "pins in May")}
+    found = leaks(tmp_path, items, [changed] * 6 + [{"prompt": PROBLEM, "completion": "72"}])
+    assert kinds(found) == {0: "verbatim"}

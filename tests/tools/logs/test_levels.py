@@ -431,8 +431,13 @@ def test_a_finite_loss_that_stands_still_under_infinite_gradients_is_not_updated
 
 @pytest.mark.parametrize(
     "loss",
-    [lambda i: 3.3 - 0.01 * i + 0.02 * (i * 7 % 5), lambda i: 3.3 if i < 60 else float("nan")],
-    ids=["it falls", "it is no number"],
+    [
+        lambda i: 3.3 - 0.01 * i + 0.02 * (i * 7 % 5),
+        lambda i: 3.3 if i < 60 else float("nan"),
+        lambda i: 3.3 if i < 60 else 0.0,
+        lambda i: 3.3 if i < 60 or i % 6 == 0 else 0.0,
+    ],
+    ids=["it falls", "it is no number", "it is written as zero", "it is mostly written as zero"],
 )
 def test_a_loss_that_moves_or_breaks_is_updated(tmp_path, loss):
     assert "updates-skipped" not in found(tmp_path, overflow(loss))

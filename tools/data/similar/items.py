@@ -24,6 +24,9 @@ MIN_GRAMS = 6
 """Items with fewer n-grams are only matched whole."""
 MIN_MASKED = 16
 """n-grams an item needs before its number-masked form is evidence."""
+TEMPLATED, OTHERS, OWNERS = 0.6, 2, 50
+"""An item is one of a template where this share of its n-grams without numbers stands in each of so many other items;
+of a very common n-gram that many items are looked at. Ours."""
 RARE_SHARE = 0.01
 """n-grams in at most this share of the items (or 3) are looked up; and each item's `RAREST` in any case."""
 RAREST = 8
@@ -57,6 +60,8 @@ class Table:
     owners: I64
     looked_up: I64
     """Shape (items,): how many of an item's n-grams are keys."""
+    templated: int = 0
+    """Items that a table without numbers does not judge: others are the same but for a few words."""
 
     @cached_property
     def sieve(self) -> NDArray[np.bool_]:
@@ -103,6 +108,8 @@ class Index:
     """Exact hash of an item's folded text -> item."""
     short: int = 0
     """Items that can only be matched whole."""
+    templated: int = 0
+    """Items of a template, whose own text is looked for, but not the same with other numbers: all of them are that."""
     threshold: float = 0.8
     account: Account = field(default_factory=Account)
 
@@ -127,7 +134,8 @@ def build_index(paths: Sequence[Path | Part], threshold: float, field: str | Non
     tables = [_table(batch, unit, masked, chosen) for unit, chosen in units if chosen.any() for masked in (False, True)]
     whole = {int(h): n for n, h in reversed(list(enumerate(batch.exact())))}
     judged = {n for t in tables if not t.masked for n, s in enumerate(t.sets) if len(s)}
-    return Index(items, tables, whole, len(items) - len(judged), threshold, stream.account)
+    templated = sum(t.templated for t in tables)
+    return Index(items, tables, whole, len(items) - len(judged), templated, threshold, stream.account)
 
 
 def _table(batch: Batch, unit: Literal["char", "word"], masked: bool, chosen: NDArray[np.bool_]) -> Table:
@@ -135,6 +143,8 @@ def _table(batch: Batch, unit: Literal["char", "word"], masked: bool, chosen: ND
     least = MIN_MASKED if masked else MIN_GRAMS
     sets = [grams.set_of(n) if chosen[n] else np.zeros(0, np.uint64) for n in range(batch.count)]
     sets = [s if len(s) >= least else s[:0] for s in sets]
+    alike = _templated(sets) if masked else np.zeros(len(sets), bool)
+    sets = [s[:0] if a else s for s, a in zip(sets, alike, strict=True)]
     keys, held = np.unique(np.concatenate(sets), return_counts=True)
     items = int(chosen.sum())
     counts = [held[np.searchsorted(keys, s)] for s in sets]
@@ -157,4 +167,24 @@ def _table(batch: Batch, unit: Literal["char", "word"], masked: bool, chosen: ND
         np.append(first, len(hashes)),
         owners[order],
         np.array([len(h) for _, h in looked_up]),
+        int(alike.sum()),
     )
+
+
+def _templated(sets: Sequence[U64]) -> NDArray[np.bool_]:
+    """Which items are of a template: most of each stands in several other items."""
+    hashes = np.concatenate(sets)
+    owners = np.repeat(np.arange(len(sets)), [len(s) for s in sets])
+    order = np.argsort(hashes, kind="stable")
+    hashes, owners = hashes[order], owners[order]
+    out = np.zeros(len(sets), bool)
+    for n, grams in enumerate(sets):
+        if not len(grams):
+            continue
+        first = np.searchsorted(hashes, grams)
+        count = np.minimum(np.searchsorted(hashes, grams, side="right") - first, OWNERS)
+        at = np.repeat(first - np.concatenate(([0], np.cumsum(count)))[:-1], count) + np.arange(int(count.sum()))
+        shared = np.bincount(owners[at], minlength=len(sets))
+        shared[n] = 0
+        out[n] = np.count_nonzero(shared >= TEMPLATED * len(grams)) >= OTHERS
+    return out

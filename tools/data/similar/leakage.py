@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +32,8 @@ from .items import Index, Table, build_index
 CODES = declare(
     "data leakage",
     ("eval-leakage", "evaluation items in the training data", "evaluation items are in the training data"),
+    ("eval-items-renumbered", "evaluation items in the training data",
+     "evaluation items are in the training data with other numbers, and none with its own"),
 )  # fmt: skip
 
 Match = Literal["verbatim", "normalised", "embedded", "partial", "numbers-changed"]
@@ -56,7 +58,7 @@ STRETCH = 2.0
 WIDESPREAD = 20
 """An item found in at least this many training records is also listed as widespread (a well-known text)."""
 HITS_KEPT = 2000
-"""Matches of one part that are kept with their text; the others are only counted."""
+"""Matches of one part that are kept with their text, and those that are an item's clearest; the others are counted."""
 SHOWN = 8
 BOILERPLATE = re.compile(
     r"licensed under the apache license|permission is hereby granted, free of charge|all rights reserved"
@@ -102,16 +104,17 @@ class Found:
 
 def search_part(index: Index, chosen_field: str | None, part: Part) -> Found:
     """All evaluation items in one part of the training data."""
-    out = Found(part.number)
+    out, order, known = Found(part.number), {kind: n for n, kind in enumerate(KIND_MEANING)}, dict[int, int]()
     for block in blocks(part):
         note_broken(out, block.broken)
         seen = [view(r.value, chosen_field) for r in block.records]
         for piece in batches([v.text for v in seen]):
             for row, leak in search(index, seen[piece]):
                 record = block.records[piece.start + row]
-                leak = Leak(**{**leak.__dict__, "line": record.line, "byte": record.byte})
-                if len(out.leaks) < HITS_KEPT:
-                    out.leaks.append(leak)
+                clearer = order[leak.kind] < known.get(leak.item, len(order))
+                if clearer or len(out.leaks) < HITS_KEPT:
+                    known[leak.item] = min(order[leak.kind], known.get(leak.item, len(order)))
+                    out.leaks.append(replace(leak, line=record.line, byte=record.byte))
                 else:
                     out.more += 1
         out.records += len(block.records)
@@ -169,7 +172,7 @@ def _benign(item: str, stretch: str, kind: Match) -> str:
 def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> Iterator[tuple[int, Leak]]:
     grams = table.grams(batch)
     assert grams.positions is not None
-    need = MASKED_THRESHOLD if table.masked else index.threshold
+    need, wording = MASKED_THRESHOLD if table.masked else index.threshold, _Wording(grams, batch)
     for row, item in table.candidates(grams):
         begin, end = grams.starts[row], grams.starts[row + 1]
         wanted, hashes = table.sets[item], grams.hashes[begin:end]
@@ -181,21 +184,34 @@ def _match_table(index: Index, table: Table, batch: Batch, texts: list[str]) -> 
         low, high, found = _best_stretch(spots, which, len(index.items[item].text))
         share = len(found) / len(wanted)
         rare = table.rarity[item][found].sum() / table.rarity[item].sum()
-        if share >= need and rare >= RARE_THRESHOLD and (share >= WHOLE or _own(wanted, found, grams, batch)):
+        if share >= need and rare >= RARE_THRESHOLD and (share >= WHOLE or wording.own(wanted, found)):
             yield row, _classify(index, item, table.masked, share, texts[row], low, high)
 
 
-def _own(wanted: U64, found: I64, grams: Grams, batch: Batch) -> bool:
-    """Whether what was found of an item is its own, and not the wording that many different training records share.
+@dataclass(frozen=True)
+class _Wording:
+    """What the records of a batch say, each different one once."""
 
-    Of a template, what is missing is what no other record has. Copies of one record count once.
-    """
-    _, rows = np.unique(batch.exact(), return_index=True)
-    hashes = np.concatenate([grams.hashes[grams.starts[row] : grams.starts[row + 1]] for row in rows])
-    known, counts = np.unique(hashes, return_counts=True)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    weights = 1 / np.where(known[at] == wanted, counts[at], 1)
-    return bool(weights[found].sum() >= OWN_THRESHOLD * weights.sum())
+    grams: Grams
+    batch: Batch
+
+    @cached_property
+    def known(self) -> tuple[U64, I64]:
+        """The n-grams, sorted, and in how many places each stands."""
+        grams = self.grams
+        _, rows = np.unique(self.batch.exact(), return_index=True)
+        hashes = np.concatenate([grams.hashes[grams.starts[row] : grams.starts[row + 1]] for row in rows])
+        return np.unique(hashes, return_counts=True)
+
+    def own(self, wanted: U64, found: I64) -> bool:
+        """Whether what was found of an item is its own, and not the wording that many different training records share.
+
+        Of a template, what is missing is what no other record has. Copies of one record count once.
+        """
+        known, counts = self.known
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        weights = 1 / np.where(known[at] == wanted, counts[at], 1)
+        return bool(weights[found].sum() >= OWN_THRESHOLD * weights.sum())
 
 
 def _best_stretch(spots: I64, which: I64, length: int) -> tuple[int, int, I64]:
@@ -318,6 +334,7 @@ def leak_report(leaks: Leaks) -> Report:
         "widespread_items": sum(n >= WIDESPREAD for n in Counter(k.item for _, _, k in leaks.rows).values()),
         "benign_overlap": dict(benign),
         "eval_items_matched_whole_only": leaks.index.short,
+        "eval_items_of_a_template": leaks.index.templated,
     }
     findings = (_finding(leaks, items, kinds, total),) if items else ()
     report = leaks.account.on(Report("data dedup", findings, tuple(_checks(leaks, items)), summary))
@@ -326,24 +343,35 @@ def leak_report(leaks: Leaks) -> Report:
 
 def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[str], total: int) -> Finding:
     rate = len(items) / total
-    counts = ", ".join(f"{k} {n}" for k, n in kinds.items())
+    counts = ", ".join(f"{kind} {kinds[kind]}" for kind in KIND_MEANING if kinds[kind])
     certain = sum(n for k, n in kinds.items() if k != "numbers-changed")
-    severity = Severity.S1 if certain / total >= LEAK_ACCEPTED else Severity.S2
     evidence = tuple(_evidence(leaks, items))
+    data = {"leaked": len(items), "items": total, "rate": rate, "by_kind": dict(kinds)}
+    if not certain:
+        return Finding(
+            "eval-items-renumbered",
+            Severity.S2,
+            f"{len(items)} of {total} evaluation items ({rate:.2%}) stand in the training data with other numbers, "
+            "none with its own: rewritten items, or two sets of one source.",
+            f"{total} 条评测样本中有 {len(items)} 条（{rate:.2%}）只换了数字后出现在训练数据中，没有一条原样出现："
+            "可能是改写过的题，也可能两份数据出自同一来源。",
+            evidence,
+            data,
+        )
     return Finding(
         "eval-leakage",
-        severity,
+        Severity.S1 if certain / total >= LEAK_ACCEPTED else Severity.S2,
         f"{len(items)} of {total} evaluation items ({rate:.2%}) are in the training data ({counts}); "
         "the runbook accepts less than 0.1%. Scores on these items measure memory.",
         f"{total} 条评测样本中有 {len(items)} 条（{rate:.2%}）出现在训练数据中（{counts}）；手册要求低于 0.1%。",
         evidence,
-        {"leaked": len(items), "items": total, "rate": rate, "by_kind": dict(kinds)},
+        data,
     )
 
 
 def _evidence(leaks: Leaks, items: Iterable[int]) -> Iterator[Evidence]:
-    left = dict.fromkeys(items)
-    for file, line, leak in leaks.counted():
+    order, left = list(KIND_MEANING), dict.fromkeys(items)
+    for file, line, leak in sorted(leaks.counted(), key=lambda row: order.index(row[2].kind)):
         if leak.item in left and len(left):
             del left[leak.item]
             item = leaks.index.items[leak.item]
@@ -357,6 +385,8 @@ def _checks(leaks: Leaks, items: dict[int, Leak]) -> Iterator[Check]:
         f"{len(leaks.index.items)} evaluation items looked for in {leaks.records} training records; translations "
         f"and free paraphrases are not visible to n-grams; {leaks.index.short} short items are only matched whole"
     )
+    if leaks.index.templated:
+        why += f"; {leaks.index.templated} items are of a template, and looked for with their own numbers only"
     yield Check("evaluation items in the training data", "found" if items else "clear", why)
     if benign := Counter(leak.benign for _, _, leak in leaks.rows if leak.benign):
         counts = ", ".join(f"{kind} {n}" for kind, n in benign.items())

@@ -13,6 +13,8 @@ from .robust import mann_kendall
 
 STILL = 20
 """Points of a loss that stands still from which on updates are skipped. Own judgement."""
+ZEROS = 0.5
+"""Share of a loss that is logged as exactly 0 from which on it is no measure."""
 
 
 @detector("updates-skipped", "infinite gradients to the end, and a finite loss that stands still", ["grad_norm"])
@@ -25,6 +27,8 @@ def updates_skipped(track: Track) -> Iterator[Finding]:
         if span is None or span.kind != "persistent" or loss is None:
             continue
         later = loss.values[loss.steps >= norm.steps[span.first]]
+        if np.mean(later == 0) > ZEROS:
+            continue  # what a trainer writes in place of a loss that is no number
         if len(later) < STILL or not np.isfinite(later).all() or abs(mann_kendall(later)[1]) >= 2:
             continue
         last = float(later[-1])

@@ -59,6 +59,9 @@ KINDS = (
 )  # fmt: skip
 _LOADS = bounded(r"(?:^|_)(?:users?(?:_count)?|concurrency|rps|qps|requests?_(?:per_)?s(?:ec)?|arrivals?|running|load|"
                  r"batch_size|arrivals_per_s|requests_s)(?:_|$)")  # fmt: skip
+OF_ROWS = "host-memory-grows"
+"""Told by its first and last row, as other findings tell of a memory that grows; the others, which are restless, by
+levels."""
 LEAST = 8
 LASTING = 0.75
 """Share of the later half that lies beyond the level of the beginning by half the way."""
@@ -123,11 +126,12 @@ def _told(line: Line, kind: Kind, first: float, last: float) -> Finding:
     away = kind.way * (line.values - bound) > 0
     inside = np.flatnonzero(~away)
     i = min(int(inside[-1]) + 1 if len(inside) else 0, len(line) - 1)
+    begin, end = (line.values[0], line.values[-1]) if kind.code == OF_ROWS else (first, last)
     verb, zh = ("grows", "上升") if kind.way > 0 else ("falls", "下降")
     return Finding(
         kind.code, Severity.S2,
-        f"{line.said} {verb} from {first:.4g} to {last:.4g}, for good from {line.where(i)} on: {kind.en}.",
-        f"{line.said} 从 {first:.4g} {zh}到 {last:.4g}（自{line.where(i)}起未恢复）：{kind.zh}。",
+        f"{line.said} {verb} from {begin:.4g} to {end:.4g}, for good from {line.where(i)} on: {kind.en}.",
+        f"{line.said} 从 {begin:.4g} {zh}到 {end:.4g}（自{line.where(i)}起未恢复）：{kind.zh}。",
         (line.evidence(i), line.evidence(len(line) - 1)),
         {"metric": line.name, "before": first, "after": last, "at": float(line.x[i])},
     )  # fmt: skip

@@ -217,13 +217,14 @@ def _sawing(line: Line) -> Iterator[Finding]:
 def _told(levels: tuple[float, float], line: Line) -> Finding:
     first, last = levels
     way = line.finite()
+    begin, end = way.values[0], way.values[-1]
     each = (way.values[-1] - way.values[0]) / (way.x[-1] - way.x[0])
-    share = last / first - 1
+    share = end / begin - 1 if begin > 0 else last / first - 1
     return Finding(
         "memory-grows-on", Severity.S2,
-        f"{line.said} grows from {first:.4g} to {last:.4g} ({share:.0%}) in every part of its record and does not "
+        f"{line.said} grows from {begin:.4g} to {end:.4g} ({share:.0%}) in every part of its record and does not "
         f"level off; {each:.3g} for each {line.axis} on average.",
-        f"{line.said} 从 {first:.4g} 增到 {last:.4g}（{share:.0%}），每一段都在涨且没有放缓；平均每个 {line.axis} 增加 "
+        f"{line.said} 从 {begin:.4g} 增到 {end:.4g}（{share:.0%}），每一段都在涨且没有放缓；平均每个 {line.axis} 增加 "
         f"{each:.3g}。",
         (line.evidence(len(line) - 1), line.evidence(0)),
         {"first": first, "last": last, "each": float(each), "memory": line.name},

@@ -1,0 +1,72 @@
+"""What a person describes and the files show is never called open."""
+
+import json
+
+import pytest
+from making import fill
+
+from triage.agent.question.symptoms import symptoms
+from triage.agent.session import ask
+
+OPEN = ("neither shows nor excludes", "不能证实也不能排除")
+DISK = "OSError: [Errno 28] No space left on device\n"
+BROKEN = "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0\n"
+SAVED = (
+    "Traceback (most recent call last):\n"
+    '  File "/venv/lib/python3.11/site-packages/torch/serialization.py", line 850, in save\n' + BROKEN
+)
+
+
+def steps(count, **held_out):
+    """Rows of a training, with an evaluation every ten of them."""
+    for i in range(count):
+        row = {"step": 10 * i, "loss": round(1.9 - i / 200, 4), "grad_norm": 0.8}
+        yield json.dumps(row)
+        if i % 10 == 9:
+            yield json.dumps({"step": 10 * i} | {name: at(i // 10) for name, at in held_out.items()})
+
+
+def verdicts(folder, question, text):
+    reply = ask(question, [fill(folder, {"train.log": text})]).reply
+    return {s.symptom.kind.id: s.verdict for s in reply.symptoms}
+
+
+@pytest.mark.parametrize("question", ["it crashed", "训练崩溃了", "the job died at night"])
+@pytest.mark.parametrize(
+    "end", [SAVED + DISK, "torch.distributed.DistBackendError: NCCL error: remote process exited\n"]
+)
+def test_a_crash_is_shown_by_the_error_that_stopped_the_run(tmp_path, question, end):
+    assert verdicts(tmp_path, question, "\n".join(steps(60)) + "\n" + end).get("crash") == "shown"
+
+
+def test_a_crash_is_not_shown_by_a_loss_that_is_no_number(tmp_path):
+    rows = "\n".join(json.dumps({"step": i, "loss": 2.0 if i < 40 else float("nan")}) for i in range(80))
+    assert verdicts(tmp_path, "it crashed", rows)["crash"] != "shown"
+
+
+@pytest.mark.parametrize("question", ["eval accuracy stuck", "the accuracy does not improve", "准确率不涨，为什么"])
+@pytest.mark.parametrize("name", ["eval_accuracy", "eval_rewards/accuracies"])
+@pytest.mark.parametrize("at", [lambda i: 0.61, lambda i: round(0.64 - 0.006 * i, 4)], ids=["flat", "falls"])
+def test_a_score_that_stands_still_is_shown_by_its_series(tmp_path, question, name, at):
+    found = verdicts(tmp_path, question, "\n".join(steps(50, **{name: at})))
+    assert found == {"score-flat": "shown"}
+
+
+def test_a_score_that_gets_better_is_not(tmp_path):
+    text = "\n".join(steps(150, eval_accuracy=lambda i: round(0.4 + 0.03 * i, 4)))
+    assert verdicts(tmp_path, "eval accuracy stuck", text)["score-flat"] == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("the job is stuck at the first step", {"hang"}),
+        ("training got stuck after the evaluation", {"hang"}),
+        ("win rate is stuck at 50%", {"score-flat"}),
+        ("the kl is stuck", set()),
+        ("loss is stuck", {"loss-flat"}),
+        ("eval loss stays flat", {"loss-flat"}),
+    ],
+)
+def test_a_measure_that_is_stuck_is_no_run_that_is(text, kinds):
+    assert {s.kind.id for s in symptoms(text)} == kinds
