@@ -24,12 +24,12 @@ from .answer import Answer
 from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
 from .evidence import Look
-from .followup import follow_up
 from .paths import gather
 from .question.parts import split
 from .question.understand import understand
-from .rejoinder import rejoin, verdicts
 from .session import absolute, ask, index, language, note, shown
+from .turns.followup import follow_up
+from .turns.rejoinder import rejoin, verdicts
 from .wording.server import configured
 from .wording.tongue import PLEASE, third
 from .wording.turn import Wording, same, worded

@@ -6,7 +6,7 @@ Nothing here writes a file. A proposal exists only for a hypothesis that evidenc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..tools.secrets import Shown, visible, visible_lines
 from ..tools.series import SeriesTable
 from ..tools.settings import Setting, Settings
 from .acceptance.demands import demands
+from .change.allowed import contradicts, possible
 from .change.line import line_of
 from .change.reverts import AGAIN, to_take_back
 from .change.target import number, target
@@ -129,16 +130,6 @@ def _chosen(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Pr
             f"手册首选的改动与本次运行矛盾（{contradicted}）",
         )
     return Nothing("the change that the runbook names is already in force here", "手册建议的改动在这里已经生效")
-
-
-def possible(fix: Fix, run: Run) -> bool:
-    """Whether the cards of the run can do what a fix asks for."""
-    return fix.variable not in ("precision", "bf16") or "bf16" not in str(fix.change) or not without_bf16(run)
-
-
-def contradicts(fix: Fix, findings: Iterable[Finding]) -> Finding | None:
-    """The finding of this run against the reason of a fix."""
-    return next((f for f in findings if f.code in fix.unless and f.severity in SHOWN), None)
 
 
 def _taken_back(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | None:

@@ -22,15 +22,15 @@ from ..run import Artifact, Run
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
-from .again import measured_again
 from .attempts import TRAINING
 from .benchmarks import benchmarks
 from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
+from .ends.again import measured_again
+from .ends.overcome import continued, overcome
 from .history import unlogged
 from .notebooks import notebooks
-from .overcome import continued, overcome
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
 from .served import decodes_slowly, did_its_work, fails_at_requests, stopped_busy, summed_up_slow

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from triage.tools.discover import discover
-from triage.tools.logs.going_on import sizes, still_written
+from triage.tools.logs.ends.going_on import sizes, still_written
 from triage.tools.logs.scan import read_run
 
 HOUR = 3600

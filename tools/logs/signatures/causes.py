@@ -26,10 +26,8 @@ from .uncaught import handled, restarts, stop
 
 PROGRESS_STEPS = 3
 """Different steps logged after a hit, within the attempt, that show that the run survived it. Own judgement."""
-
 CASCADE_LINES = 4_000
 """Lines within which a later failure is taken for the consequence of the first. Own judgement."""
-
 CAUGHT, OPENING = 10, 24
 """Exceptions of a log from which on the program is taken to catch them where it logs steps between two of one kind, and
 characters of what they say that tell the kind. Own judgement."""
@@ -48,7 +46,6 @@ TOLD_OF = {
 DEATHS, AGAIN = ("native-crash", "killed-without-reason"), 3
 """Codes of a process that is gone, and times that a program dies of the same, start after start, from which on it is no
 matter of an earlier start. Own judgement."""
-
 ENDS_SERVING = "engine-crash"
 """Code of a server's engine that is gone."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,7 @@ from ...patterns import bounded
 from ...run import Run
 from ..line import Line, plain
 from .left import Left
-from .read import Course, at
-
-if TYPE_CHECKING:
-    from .resumed import Joint
+from .read import Course, Joint, at
 
 _THINGS = r"(?:samples?|tokens?|examples?|docs?|documents?|sequences?|records?|rows|batches)"
 COUNTS = bounded(

@@ -18,6 +18,10 @@ from ..line import Line, lines_of, metric_of, plain
 
 LEAST, MOST_COURSES = 8, 24
 """Points of a measure, and courses that are looked at, those with most points first."""
+FIRST = 20
+"""Points behind a restart that are compared with those before."""
+CLEAR, SHARE = 4.0, 0.015
+"""Noise of one point, and share of the level, by which a loss behind a restart is another."""
 HELD = bounded(r"(?:^|_)(?:eval\w*|val|valid\w*|held\w*|test|dev|holdout)(?:_|$)|验证|评估|测试|留出")
 _NO_LOSS = bounded(r"(?:^|_)(?:pi|policy|actor|value|critic|vf|v|aux|z|scale|router|balance|kl)_|缩放|辅助")
 KEYS = {
@@ -62,6 +66,31 @@ class Course:
     @cached_property
     def norm(self) -> Line | None:
         return self.of("norm")
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Two courses of which the second goes on where the first ends."""
+
+    before: Course
+    after: Course
+    old: Line
+    new: Line
+    level: float
+    """What the loss would be by the line before."""
+    spread: float
+
+    @property
+    def step(self) -> float:
+        return float(self.new.x[0])
+
+    @property
+    def enough(self) -> float:
+        return max(CLEAR * self.spread, SHARE * abs(self.level))
+
+    @property
+    def shift(self) -> float:
+        return float(np.median(self.new.values[:FIRST])) - self.level
 
 
 def courses(series: SeriesTable, tables: Sequence[Table]) -> list[Course]:

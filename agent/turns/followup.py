@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..knowledge.entry import Entry
-from ..tools.config.frameworks import FRAMEWORKS
-from ..tools.findings import Finding, TriageError, clean
-from ..tools.looking.lines import Excerpt
-from ..tools.patterns import bounded
-from ..tools.phrase import phrases
-from .answer import Answer
-from .narrate.entry import next_check, standing
-from .narrate.short import place
-from .propose import Proposal
-from .question.understand import Question
+from ...knowledge.entry import Entry
+from ...tools.config.frameworks import FRAMEWORKS
+from ...tools.findings import Finding, TriageError, clean
+from ...tools.looking.lines import Excerpt
+from ...tools.patterns import bounded
+from ...tools.phrase import phrases
+from ..answer import Answer
+from ..narrate.entry import next_check, standing
+from ..narrate.short import place
+from ..propose import Proposal
+from ..question.understand import Question
 
 SAID = phrases(
     "follow-ups",

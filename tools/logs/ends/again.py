@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..findings import Evidence, Finding, Severity, clean, declare
-from ..patterns import bounded
-from ..series import Series, SeriesTable
-from ..vocabulary import DOWN, EITHER, UP, VOCABULARY
-from .signatures.signature import CHECK
-from .texts import Text
+from ...findings import Evidence, Finding, Severity, clean, declare
+from ...patterns import bounded
+from ...series import Series, SeriesTable
+from ...vocabulary import DOWN, EITHER, UP, VOCABULARY
+from ..signatures.signature import CHECK
+from ..texts import Text
 
 CODES = declare(
     "again",
