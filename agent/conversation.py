@@ -25,10 +25,10 @@ from .casebook import BOOK, Casebook, Unusable, new_id
 from .events import Event, Listen, Notice, Token, ToolStarted, ignore
 from .evidence import Look
 from .followup import follow_up
+from .narrate.rejoinder import rejoin, verdicts
 from .paths import gather
 from .question.parts import split
 from .question.understand import understand
-from .rejoinder import rejoin, verdicts
 from .session import absolute, ask, index, language, note, shown
 from .wording.server import configured
 from .wording.tongue import PLEASE, third

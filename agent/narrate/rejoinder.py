@@ -9,25 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ..knowledge.entry import Entry
-from ..knowledge.search import Index
-from ..knowledge.words import tokens
-from ..tools.catalogue import checks as that_look_for
-from ..tools.findings import Finding, clean
-from ..tools.patterns import bounded
-from ..tools.phrase import phrases
-from .answer import Answer
-from .narrate.answer import headline
-from .narrate.entry import standing
-from .narrate.reply import lines
-from .propose import Proposal
-from .question.actions import ACTS
-from .question.plans import last_named
-from .question.topics import mentions
-from .question.understand import Question
-from .question.wants import open_question
-from .ranking import Hypothesis, rank
-from .respond import same_variable
+from ...knowledge.entry import Entry
+from ...knowledge.search import Index
+from ...knowledge.words import tokens
+from ...tools.catalogue import checks as that_look_for
+from ...tools.findings import Finding, clean
+from ...tools.patterns import bounded
+from ...tools.phrase import phrases
+from ..answer import Answer
+from ..propose import Proposal
+from ..question.actions import ACTS
+from ..question.plans import last_named
+from ..question.topics import mentions
+from ..question.understand import Question
+from ..question.wants import open_question
+from ..ranking import Hypothesis, rank
+from ..respond import same_variable
+from .answer import headline
+from .entry import standing
+from .reply import lines
 
 SAID = phrases(
     "questions about an answer",
