@@ -28,8 +28,8 @@ from .change.line import line_of
 from .change.reverts import AGAIN, to_take_back
 from .change.target import number, target
 from .diagnose import Diagnosis, leading
-from .memories import judged_by
 from .ranking import SHOWN, Hypothesis, alike
+from .signs.memories import judged_by
 
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""

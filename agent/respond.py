@@ -19,7 +19,6 @@ from ..tools.patterns import bounded
 from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .diagnose import LEAST, Diagnosis
-from .memories import of, other
 from .missing import undecided
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
@@ -27,6 +26,7 @@ from .question.polarity import Suspicion
 from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN, Hypothesis, rank
+from .signs.memories import of, other
 
 Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]

@@ -8,9 +8,9 @@ from ...tools.findings import Finding, clean
 from ...tools.phrase import phrases
 from ..diagnose import Diagnosis
 from ..evidence import Look
-from ..memories import HOST, of
 from ..propose import Nothing, Proposal
 from ..respond import Judged, Reply, Seen, Weighed
+from ..signs.memories import HOST, of
 
 SAID = phrases(
     "who says it",

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from triage.agent.change.allowed import possible
 from triage.agent.change.reverts import to_take_back
 from triage.agent.evidence import look
-from triage.agent.change.allowed import possible
 from triage.agent.ranking import rank
 from triage.knowledge.entry import Fix
 from triage.knowledge.runbook import load

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..knowledge.entry import Criterion
-from ..tools.findings import Finding
-from ..tools.patterns import bounded
+from ...knowledge.entry import Criterion
+from ...tools.findings import Finding
+from ...tools.patterns import bounded
 
 GPU, HOST = "gpu_memory", "host_memory"
 OF = {
