@@ -166,9 +166,9 @@ def look(
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.config.combine import read_settings
-    from ..tools.logs.going_on import sizes, still_written
     from ..tools.logs.named import look_up
     from ..tools.logs.scan import scan
+    from ..tools.logs.waits.going_on import sizes, still_written
     from ..tools.logs.warming import never_warm
 
     with gather(paths, pasted) as run:

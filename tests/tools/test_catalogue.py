@@ -32,9 +32,9 @@ from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
 from triage.tools.findings import declare
-from triage.tools.logs.going_on import still_written
 from triage.tools.logs.named import look_up
 from triage.tools.logs.scan import scan
+from triage.tools.logs.waits.going_on import still_written
 from triage.tools.operation.collectives import check_collectives
 from triage.tools.operation.containers import check_containers
 from triage.tools.operation.engines import check_engines

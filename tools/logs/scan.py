@@ -29,7 +29,6 @@ from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .history import unlogged
 from .notebooks import notebooks
-from .overcome import continued, overcome
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
 from .served import decodes_slowly, did_its_work, fails_at_requests, stopped_busy, summed_up_slow
@@ -39,6 +38,7 @@ from .signatures.signature import CHECK
 from .starting import starting
 from .texts import SMALL_LOGS, Text, Watch, line_at
 from .waits.meeting import meeting
+from .waits.overcome import continued, overcome
 from .waits.waiting import waiting
 from .waits.working import working
 from .warned import warned

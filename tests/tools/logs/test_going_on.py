@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from triage.tools.discover import discover
-from triage.tools.logs.going_on import sizes, still_written
 from triage.tools.logs.scan import read_run
+from triage.tools.logs.waits.going_on import sizes, still_written
 
 HOUR = 3600
 

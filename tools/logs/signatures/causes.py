@@ -38,12 +38,8 @@ _NUMBERS = re.compile(r"\d+")
 WRAPPED_LINES = 150
 """Lines within which the cause follows the message that wraps it (`BackendCompilerFailed: ... raised:`, the report of
 torchrun that names the signal at its end): a traceback of an engine may stand between."""
-
-TOLD_OF = {
-    "cuda-oom": (phases, holders, fragmented, longest),
-    "engine-init-failure": (taken,),
-    **dict.fromkeys(TOLD, (parts,)),
-}
+OF_OOM = (phases, holders, fragmented, longest)
+TOLD_OF = {"cuda-oom": OF_OOM, "engine-init-failure": (taken,), **dict.fromkeys(TOLD, (parts,))}
 """What more is told of a code: the phase, who holds the memory, the part of the training."""
 DEATHS, AGAIN = ("native-crash", "killed-without-reason"), 3
 """Codes of a process that is gone, and times that a program dies of the same, start after start, from which on it is no

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from ...run import Run
 from ..line import Line, plain
 from .left import Left
 from .read import Course, at
-
-if TYPE_CHECKING:
-    from .resumed import Joint
 
 _THINGS = r"(?:samples?|tokens?|examples?|docs?|documents?|sequences?|records?|rows|batches)"
 COUNTS = bounded(
@@ -40,6 +36,37 @@ SAMPLED, WIDE = 12, 2000
 """Lines of each log that are read, and characters of one."""
 FALLEN, RISES = 0.5, 3
 """Part of the count before the restart that it is at most behind it, and points over which it rose before."""
+
+
+FIRST = 20
+"""Points behind a restart that are compared with those before it."""
+CLEAR, SHARE = 4.0, 0.015
+"""Noise of one point, and share of the level, by which the loss is another."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Two courses of which the second goes on where the first ends."""
+
+    before: Course
+    after: Course
+    old: Line
+    new: Line
+    level: float
+    """What the loss would be by the line before."""
+    spread: float
+
+    @property
+    def step(self) -> float:
+        return float(self.new.x[0])
+
+    @property
+    def enough(self) -> float:
+        return max(CLEAR * self.spread, SHARE * abs(self.level))
+
+    @property
+    def shift(self) -> float:
+        return float(np.median(self.new.values[:FIRST])) - self.level
 
 
 @dataclass(frozen=True)

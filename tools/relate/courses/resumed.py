@@ -8,51 +8,23 @@ rate goes on. A loss that is lower at once, with norm and rate as before, was me
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity
 from ..line import Line, plain
 from .left import Left
-from .position import not_resumed, went_back
+from .position import FIRST, SHARE, Joint, not_resumed, went_back
 from .read import LEAST, Course, at, noise, smooth, upto
 
-TAIL, FIRST = 60, 20
-"""Points before and behind a restart that are compared."""
-CLEAR, SHARE = 4.0, 0.015
-"""Noise of one point, and share of the level, by which the loss is another."""
+TAIL = 60
+"""Points before a restart that are compared; behind it as many as `FIRST`."""
 NORM, RATE = 2.5, 1.5
 """Times the norm of before, and times the rate of before or its inverse, from which on they are others."""
 ON_LINE, BACK = 0.4, 0.6
 """Share of the climb at which the first loss still is on the old line, and to which it has come down at the end."""
 LEVEL = 0.1
 """Loss below which it is that of a policy, or of a fit to a few rows: its size says nothing."""
-
-
-@dataclass(frozen=True)
-class Joint:
-    """Two courses of which the second goes on where the first ends."""
-
-    before: Course
-    after: Course
-    old: Line
-    new: Line
-    level: float
-    """What the loss would be by the line before."""
-    spread: float
-
-    @property
-    def step(self) -> float:
-        return float(self.new.x[0])
-
-    @property
-    def enough(self) -> float:
-        return max(CLEAR * self.spread, SHARE * abs(self.level))
-
-    @property
-    def shift(self) -> float:
-        return float(np.median(self.new.values[:FIRST])) - self.level
 
 
 def joints(found: Sequence[Course]) -> Iterator[Joint]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..findings import Finding, Severity
-from ..series import Series, SeriesTable
-from .texts import Text
+from ...findings import Finding, Severity
+from ...series import Series, SeriesTable
+from ..texts import Text
 
 STOPS = frozenset(("job-cancelled", "node-lost", "process-killed", "interrupted", "killed-without-reason"))
 """How a run is stopped from outside."""

@@ -10,10 +10,10 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 
-from ..findings import Check, Evidence, Finding, Report, Severity, declare
-from ..run import Artifact, Run
-from ..series import SeriesTable
-from .texts import Text
+from ...findings import Check, Evidence, Finding, Report, Severity, declare
+from ...run import Artifact, Run
+from ...series import SeriesTable
+from ..texts import Text
 
 CHECK = "files that are still written"
 CODES = declare("going on", ("log-still-written", CHECK, "a log grows while it is read: the run seems to go on"))
