@@ -13,13 +13,21 @@ from typing import Literal
 import numpy as np
 
 from ..documents.event import Event
-from ..findings import Evidence, Finding, Severity
+from ..findings import Evidence, Finding, Severity, declare
 from ..operation.requests.serving import part_of
 from .changes import Change
 from .clock import Clock
 from .line import Line, place
 from .moves import NEAR, Move, described, facts, shown
 
+ONSET = "onset and its company"
+CODES = declare(
+    "onset",
+    ("onset", ONSET, "where the worst symptom began, what changed with it, and what stayed flat"),
+    ("changes-together", ONSET, "several changes came into force where the symptom began: which did it is not told"),
+    ("data-changed-at-onset", ONSET, "the data were changed where the symptom began, and nothing else was"),
+    ("rate-long-steady", ONSET, "the learning rate had long been at its level when the symptom began"),
+)
 SURE = 12.0
 """Log likelihood from which on a change of a known measure is a symptom."""
 WORSE = 0.03
@@ -38,6 +46,8 @@ TURNED = frozenset(("learning_rate", "batch_size", "sequence_length"))
 """Measures whose change at the onset would be another reason than the data."""
 FEWER = 0.8
 """Share of the requests that ran before, up to which a server has less to do. Own judgement."""
+AT_PEAK, STEADY, STEADIER = 0.95, 500, 4
+"""Part of the peak at which the rate is at it, steps there, and times the steps up to it, from which on it is long."""
 AT_ONCE = 3
 """Changes at the onset from which on no one of them is the first suspect."""
 TOGETHER = 3
@@ -260,7 +270,29 @@ def data_alone(found: Onset) -> Finding | None:
     )  # fmt: skip
 
 
-LOOKS = (told, data_alone, together)
+def steady_rate(found: Onset) -> Finding | None:
+    """That the learning rate had long been at its level when what the run is for got worse."""
+    line = found.move.line
+    rate = next((m.line for m in found.still if m.line.name == "learning_rate"), None)
+    if rate is None or line.axis != "step" or line.name not in OUTCOMES - SPEED:
+        return None
+    peak = float(np.nanmax(rate.values))
+    first = float(rate.x[int(np.argmax(rate.values >= AT_PEAK * peak))])
+    steady = found.low - first
+    held = float(np.nanmin(rate.values[rate.x >= first])) >= 0.5 * peak
+    if peak <= 0 or not held or steady < max(STEADY, STEADIER * first):
+        return None
+    return Finding(
+        "rate-long-steady", Severity.S3,
+        f"{rate.said} had been at {peak:.3g} for {steady:.0f} steps when {line.said} began to get worse: a "
+        "warm-up that is too short shows early.",
+        f"{line.said} 开始变差时，{rate.said} 已在 {peak:.3g} 保持了 {steady:.0f} 步：warmup 太短会在早期就显出来。",
+        (rate.evidence(int(np.argmax(rate.x >= first))), line.evidence(found.change.i)),
+        {"steps": steady, "peak": peak},
+    )  # fmt: skip
+
+
+LOOKS = (told, data_alone, together, steady_rate)
 _SAID: dict[When, tuple[str, str]] = {
     "with": ("In the same window", "同一窗口内"),
     "before": ("Before it", "在此之前"),

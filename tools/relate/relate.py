@@ -51,7 +51,7 @@ from .members.learned import unlearned
 from .members.read import families
 from .moves import Move
 from .numeric.look import NUMERIC, numeric
-from .onset import Onset
+from .onset import ONSET, Onset
 from .paced.look import PACED, paced
 from .preferred.look import PREFERRED, preferred
 from .reported.look import REPORTED, of_reports
@@ -68,7 +68,7 @@ from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
 from .trials.sweep import sweeps
 
-CHANGES, ONSET, CONTRAST = "changes of every measure", "onset and its company", "groups against each other"
+CHANGES, CONTRAST = "changes of every measure", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
 STATEMENTS, SERVING, JOBS = "statements against each other", "requests of a server", "jobs and counters of machines"
 PROGRAM, ROWS, ANSWERS = "the program against its settings", "rows of tables together", "answers of two models"
@@ -76,9 +76,6 @@ ENDS, SAMPLING = "answers and what was counted of them", "outputs against the sa
 CODES = declare(
     "relate",
     ("metric-changed", CHANGES, "a measure changed for good: where, by how much, in a step or a drift"),
-    ("onset", ONSET, "where the worst symptom began, what changed with it, and what stayed flat"),
-    ("changes-together", ONSET, "several changes came into force where the symptom began: which did it is not told"),
-    ("data-changed-at-onset", ONSET, "the data were changed where the symptom began, and nothing else was"),
     ("group-differs", CONTRAST, "a measure differs by rank, host, shard, source or another group"),
     ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
     ("group-worsens", CONTRAST, "one group of a measure gets worse, slowly and with no break, while no other does"),

@@ -1,8 +1,12 @@
 """A loss that climbs before it is lost, and one that is lost at once."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from triage.agent.evidence import look
 from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
 
@@ -55,3 +59,28 @@ def test_a_large_rate_that_trains_is_none(tmp_path):
     said = [f"| epoch 1 | {200 * (i + 1)}/ 2983 batches | lr 20.00 | loss {7 - i / 4:.2f}" for i in range(12)]
     (tmp_path / "train.log").write_text("\n".join(said) + "\n")
     assert "rate-far-above-usual" not in {f.code for f in scan(discover(tmp_path)).findings}
+
+
+def climbing(folder: Path, begin: int, warm: int, slope: float) -> dict[str, str]:
+    """Loss falls, and climbs bit by bit from a step on; the rate is level after its warm-up. Code -> message."""
+    noise = np.random.default_rng(3).normal(0, 0.03, 300)
+    steps = np.arange(300) * 10
+    loss = 1.3 + 1.3 * np.exp(-steps / 200) + np.maximum(0, steps - begin) * slope + noise
+    rate = 3e-4 * np.minimum(1.0, (steps + 10) / warm)
+    lines = [f"step {s} loss {x:.4f} lr {r:.2e}" for s, x, r in zip(steps, loss, rate, strict=True)]
+    (folder / "train.log").write_text("\n".join(lines) + "\n")
+    return {f.code: f.message for f in look([folder]).findings}
+
+
+def test_what_climbs_bit_by_bit_jumps_at_no_step(tmp_path):
+    found = climbing(tmp_path, 1800, 10, 0.002)
+    assert "loss-spike" not in found
+    assert "climbs bit by bit" in found["loss-divergence"]
+    at = int(re.search(r"at step (\d+)", found["loss-divergence"])[1])
+    assert 1750 <= at <= 1900
+    assert "rate-long-steady" in found
+
+
+def test_what_gets_worse_soon_after_the_warm_up_is_not_long_after_it(tmp_path):
+    assert "rate-long-steady" not in climbing(tmp_path, 700, 500, 0.002)
+    assert "rate-long-steady" not in climbing(tmp_path, 9000, 10, 0.0)

@@ -5,12 +5,15 @@ Levels, noise, trends and onsets know no metric and no run.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...series import Series
 
+LONG, CLIMBS = 10, 0.25
+"""Points above the band, and the share of the way up that the first of them stand at, by which something climbs."""
 WARMUP_STEPS = 20
 """Steps in which transients are tolerated. Source: field notes, "early transients up to 36 in the first 20 steps"."""
 
@@ -142,3 +145,62 @@ def often(hits: np.ndarray, points: int) -> bool:
     """Whether outliers are more than a few: three and more than one in `FEW` points, or three points in a row."""
     in_a_row = len(hits) > 2 and bool((hits[2:] - hits[:-2] == 2).any())
     return in_a_row or len(hits) >= max(3, points // FEW)
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A stretch of points above the band of the history before it."""
+
+    start: int
+    """Index of the first point outside the band."""
+    peak: int
+    stop: int
+    """Index of the first point back near the baseline, or the length of the series."""
+    baseline: float
+    spread: float
+    values: np.ndarray
+
+    @property
+    def height(self) -> float:
+        return float(self.values[self.peak]) - self.baseline
+
+    @property
+    def width(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def open(self) -> bool:
+        """The log ends before the values are back."""
+        return self.stop == len(self.values)
+
+    @property
+    def climbs(self) -> bool:
+        """It never came back, and its first points are a small part of the way up: it jumps at no step."""
+        early = float(np.median(self.values[self.start : self.start + 3])) - self.baseline
+        return self.open and self.width >= LONG and early < CLIMBS * self.height
+
+    def begun(self) -> Jump:
+        """The climb from its last point that was not above the level on."""
+        under = np.flatnonzero(self.values[: self.start] <= self.baseline)
+        return replace(self, start=int(under[-1]) + 1 if len(under) else self.start)
+
+
+def jumps(values: np.ndarray, sigmas: float = 6.0, relative: float = 0.15) -> Iterator[Jump]:
+    """Jumps above the rolling median by `sigmas` robust deviations and `relative` of the level.
+
+    The baseline is frozen while a jump lasts; it ends when a value is within a fifth of the height again.
+    """
+    medians, sigmas_at = rolling(values)
+    band = medians + np.maximum(sigmas * sigmas_at, relative * np.abs(medians))
+    candidates = np.flatnonzero(values > band)
+    at = 0
+    for i in candidates:
+        if i < at:
+            continue
+        back = band[i]
+        peak, stop = i, i + 1
+        while stop < len(values) and values[stop] > max(back, medians[i] + 0.2 * (values[peak] - medians[i])):
+            peak = stop if values[stop] > values[peak] else peak
+            stop += 1
+        at = stop
+        yield Jump(int(i), int(peak), int(stop), float(medians[i]), float(sigmas_at[i]), values)

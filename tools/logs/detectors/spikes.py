@@ -6,7 +6,6 @@ Every jump is measured against the run's own rolling history. One outlier that r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,59 +13,11 @@ from ...findings import Finding, Severity
 from ...phrase import POINT, counted
 from ...series import Series
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, where, where_zh
-from .robust import WARMUP_STEPS, WINDOW, finite, head_tail, often, onset, rolling, settled, sigma
+from .robust import WARMUP_STEPS, WINDOW, Jump, finite, head_tail, jumps, often, onset, rolling, settled, sigma
 from .shifts import LANGUAGE_LOSS, lasting_rise
 
 EXCERPT = 10
 """Points below which a log is a few pasted lines."""
-
-
-@dataclass(frozen=True)
-class Jump:
-    """A stretch of points above the band of the history before it."""
-
-    start: int
-    """Index of the first point outside the band."""
-    peak: int
-    stop: int
-    """Index of the first point back near the baseline, or the length of the series."""
-    baseline: float
-    spread: float
-    values: np.ndarray
-
-    @property
-    def height(self) -> float:
-        return float(self.values[self.peak]) - self.baseline
-
-    @property
-    def width(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def open(self) -> bool:
-        """The log ends before the values are back."""
-        return self.stop == len(self.values)
-
-
-def jumps(values: np.ndarray, sigmas: float = 6.0, relative: float = 0.15) -> Iterator[Jump]:
-    """Jumps above the rolling median by `sigmas` robust deviations and `relative` of the level.
-
-    The baseline is frozen while a jump lasts; it ends when a value is within a fifth of the height again.
-    """
-    medians, sigmas_at = rolling(values)
-    band = medians + np.maximum(sigmas * sigmas_at, relative * np.abs(medians))
-    candidates = np.flatnonzero(values > band)
-    at = 0
-    for i in candidates:
-        if i < at:
-            continue
-        back = band[i]
-        peak, stop = i, i + 1
-        while stop < len(values) and values[stop] > max(back, medians[i] + 0.2 * (values[peak] - medians[i])):
-            peak = stop if values[stop] > values[peak] else peak
-            stop += 1
-        at = stop
-        yield Jump(int(i), int(peak), int(stop), float(medians[i]), float(sigmas_at[i]), values)
 
 
 def _known_needed(points: Series, jump: Jump) -> int:
@@ -111,6 +62,7 @@ def _is_serious(jump: Jump) -> bool:
 def loss_spike(track: Track) -> Iterator[Finding]:
     """A jump of the loss above the run's own history, or a level that never comes back down.
 
+    What climbs bit by bit, and does not come back, jumps nowhere: it only leaves its level, where it began to climb.
     S1 only when the jump is big and several deviations and lasts (three points, or to the end of the log) or the loss
     scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide. The first
     `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no level.
@@ -134,7 +86,9 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     sticks = lasting or (bool(company) and doubles and (jump.width >= 2 or jump.open))
     big, stays = _is_serious(jump), jump.open and jump.width >= 2
     fell_short = _level_after(points.values, jump)
-    if big and (sticks or fell_short):
+    if big and jump.climbs:
+        yield _departure(points, jump.begun(), company, len(found))
+    elif big and (sticks or fell_short):
         yield _spike(S1, points, jump, company, len(found))
         if stays or fell_short:
             yield _departure(points, jump, company, len(found))
@@ -207,12 +161,13 @@ def _spike(severity: Severity, points: Series, jump: Jump, company: str, count: 
 def _departure(points: Series, jump: Jump, company: str, count: int) -> Finding:
     i, last = jump.start, float(np.median(points.values[-3:]))
     best = points.values[: i + 1].min()
+    way, way_zh = ("climbs bit by bit from", "起逐渐离开并升高") if jump.climbs else ("leaves", "离开")
     en = (
-        f"{points.key} leaves its level ({jump.baseline:.4g}) at {where(points, i)} and does not come back: it ends at "
+        f"{points.key} {way} its level ({jump.baseline:.4g}) at {where(points, i)} and does not come back: it ends at "
         f"{last:.4g}, the best before was {best:.4g}."
     )
     zh = (
-        f"{points.key} 在{where_zh(points, i)}离开原水平（{jump.baseline:.4g}）且没有回来：结束时为 {last:.4g}，"
+        f"{points.key} 在{where_zh(points, i)}{way_zh}原水平（{jump.baseline:.4g}）且没有回来：结束时为 {last:.4g}，"
         f"此前最好为 {best:.4g}。"
     )
     return _jump("loss-divergence", S1, points, jump, en, zh, with_metric=company or None, spikes=count)
