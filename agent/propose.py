@@ -31,6 +31,7 @@ from .diagnose import Diagnosis, leading
 from .ranking import SHOWN, Hypothesis, alike
 from .signs.memories import judged_by
 
+STATES = {"inconclusive": "尚无定论", "healthy": "未见异常", "out-of-scope": "不在范围内"}
 SAME_THING = {"warmup_steps": "warmup_ratio", "max_steps": "epochs"}
 """The other spelling of a setting, changed by the same factor where a run uses it."""
 OTHER_UNITS = {"warmup_steps": ("warmup_samples",)}
@@ -92,7 +93,7 @@ def propose(
 
 def _chosen(diagnosis: Diagnosis, settings: Settings, run: Run, lang: str) -> Proposal | Nothing:
     if diagnosis.state != "diagnosed":
-        return Nothing(f"the diagnosis is {diagnosis.state}", f"诊断结果为 {diagnosis.state}")
+        return Nothing(f"the diagnosis is {diagnosis.state}", f"诊断结果为“{STATES[diagnosis.state]}”")
     believed = leading([h for h in diagnosis.hypotheses if h.status in ("established", "supported")])
     if not believed:
         return Nothing(

@@ -13,9 +13,11 @@ from itertools import islice
 from pathlib import Path
 
 from ..tools.findings import TriageError, clean
+from ..tools.patterns import bounded
 
 ENTRIES = 500
 """Of a folder, looked through for one of a name."""
+_PATH = bounded(r"/?(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses at which nobody else is; for any other, a server asks who is there."""
 
@@ -70,6 +72,16 @@ class Roots:
                 return next((p for p in inside if p.exists()), inside[0])
         allowed = ", ".join(map(str, self.folders)) or "none"
         raise TriageError(f"{clean(given, 200)!r} is outside the allowed folders ({allowed}); name a path inside one")
+
+    def named(self, said: str) -> list[str]:
+        """The paths inside an allowed folder that the first line of a message names, as it writes them."""
+        found: list[str] = []
+        for match in _PATH.finditer(next(iter(said.splitlines()), "")):
+            name = match[0].rstrip(".")
+            with suppress(TriageError):
+                if ".." not in Path(name).parts and name not in found and self.path(name).exists():
+                    found.append(name)
+        return found
 
     def called(self, name: str) -> list[Path]:
         """The folders of this name below an allowed folder or one folder deeper; links that lead out are none."""

@@ -428,6 +428,15 @@ class TestRoots:
         with pytest.raises(TriageError, match="outside"):
             Roots([tmp_path / "runs"]).path(str(tmp_path / "runs-private"))
 
+    def test_the_paths_that_a_message_names(self, tmp_path):
+        (tmp_path / "runs" / "exp42").mkdir(parents=True)
+        (tmp_path / "outside").mkdir()
+        roots = Roots([tmp_path / "runs"])
+        whole = str(tmp_path / "runs" / "exp42")
+        assert roots.named("why did exp42/ diverge?") == ["exp42/"]
+        assert roots.named(f"look at {whole}, please") == [whole]
+        assert roots.named(f"{tmp_path}/outside or ../outside/ or exp99/?\nexp42/") == []
+
     def test_a_root_must_exist(self, tmp_path):
         with pytest.raises(TriageError, match="cannot be opened"):
             Roots([tmp_path / "nowhere"])

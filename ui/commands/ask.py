@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,6 @@ import typer
 
 from ...tools.findings import TriageError, clean
 from ...tools.keeping import heard
-from ...tools.patterns import bounded
 from ...tools.phrase import Phrase
 from .. import complete
 from ..output import HOME_OPTION, HTML_OPTION, JSON_OPTION, console, emphasised, print_json, progress, write_html
@@ -55,8 +53,6 @@ Examples:
 """
 
 
-_PATH = bounded(r"(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
-"""What in a question may be a path: it has a slash, or an ending."""
 BELOW = 3
 """Lines below the answer: its case, the blank one above a plot, and the prompt."""
 _LOOKS_LIKE_A_RUN = re.compile(
@@ -179,14 +175,7 @@ def last_case(home: Path, case: str | None) -> str:
 
 def named_below(question: str, folder: Path) -> list[Path]:
     """The runs that a question names by a path below the folder; links out of it are not followed."""
-    roots, found = Roots([folder]), list[Path]()
-    for match in _PATH.finditer(question.splitlines()[0]):
-        name = Path(match[0].rstrip("."))
-        inside = not name.is_absolute() and ".." not in name.parts and name not in found
-        with suppress(TriageError):
-            if inside and roots.path(str(name)).exists():
-                found.append(name)
-    return found
+    return [Path(name) for name in Roots([folder]).named(question) if not name.startswith("/")]
 
 
 def _stands_in_a_run() -> bool:

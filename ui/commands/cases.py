@@ -50,7 +50,7 @@ def casebook(home: Path | None) -> Casebook:
 @app.callback(invoke_without_command=True)
 def cases(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(help="How many of the newest.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the newest.")] = 20,
     home: Annotated[Path | None, HOME_OPTION] = None,
     as_json: Annotated[bool, JSON_OPTION] = False,
 ) -> None:

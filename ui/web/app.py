@@ -139,6 +139,8 @@ class Page(Layout):
             came = self.desk.take(talk.owner, [(Path(f), Path(f).name) for f in files])
             if (path or "").strip():
                 came.append(self._path_of(path, talk))
+            if not came and not talk.paths and not talk.waiting:
+                came = [self.desk.roots.path(name) for name in self.desk.roots.named(text)]
             put = turns.start(self.desk, talk, text, came) if text.strip() or came or talk.waiting else True
             if not put:
                 talk.waiting += came
