@@ -36,7 +36,7 @@ from .question.parts import as_run
 from .question.understand import Question, understand
 from .ranking import ASKED, Leads
 from .respond import respond
-from .untold import scores_of, shown_beside
+from .untold import Missing, scores_of, shown_beside
 from .wording.tongue import PLEASE, UNSAID, third
 
 NAMED = 3
@@ -45,6 +45,8 @@ UNREAD = "metrics-not-recognised"
 """The finding of a log in which nothing was read."""
 FIRST = "why not the data? I plan to halve the learning rate. 不是数据的问题吧？我打算把学习率减半"
 """A message that needs all by which one is understood, see `ready`."""
+UNREAD_QUESTION = Missing("your question was not understood", "你的问题没有读懂")
+"""What is missing where a question is in neither language: what its author complains of may be there."""
 QUESTION_LIMIT = 20_000
 """Longest question kept, in characters; a longer one (a pasted log) is scanned whole, then cut in the middle."""
 
@@ -214,7 +216,8 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         stage,
         scores_of(seen.tables if asked.complaints else ()),
     )
-    unsaid = missing(*judged) if paths else ()
+    unread = (UNREAD_QUESTION,) if not (asked.own or asked.pasted) else ()
+    unsaid = (*missing(*judged), *unread) if paths else ()
     made = (_unreassured(seen.findings, asked), seen.checks, in_field, paths)
     more = {"leads": partial(_leads, seen, books), "named": partial(_named, asked, words, books, seen.findings)}
     stopped = any(s.kind.ends for s in asked.symptoms)

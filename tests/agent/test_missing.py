@@ -27,6 +27,15 @@ def test_a_long_run_in_which_the_symptom_is_measured_and_absent_is_healthy(tmp_p
 
 
 @pytest.mark.parametrize(
+    "question", ["почему модель повторяет одно и то же?", "o treino terminou, por que o modelo repete tudo?"]
+)
+def test_a_question_that_was_not_understood_is_answered_with_no_all_clear(tmp_path, question):
+    found = asked(tmp_path, question)
+    assert found.diagnosis.state == "inconclusive"
+    assert "your question was not understood" in found.text
+
+
+@pytest.mark.parametrize(
     ("question", "said"),
     [
         ("the reward stays flat at zero", "a reward that does not rise was not measured"),
