@@ -123,7 +123,8 @@ class Conversation:
         whole = self._whole(text)
         answer = ask(whole, together, self.lang, self.home, None, False, self.encoder, listen, seen)
         before = self.answer if together == self.paths else None
-        if before and answer.seen and not self.model and same(answer, before):
+        unmoved = before and stamp == self._stamp and not self.model
+        if before and unmoved and answer.seen and same(answer, before):
             answer = replace(answer, only=verdicts(replace(answer, lang=self._lang(text)), whole == text))
         answer = worded(replace(answer, case=case), text, self._by, listen, before)
         answer = note(answer, together, self.home, self.case)
@@ -168,7 +169,7 @@ class Conversation:
         else:
             books = index(self.home, self.encoder)
             asked = understand(text, books.corrected)
-            about = None if asked.pasted else rejoin(asked, last, books)
+            about = None if asked.pasted or self.model else rejoin(asked, last, books)
             told = about or follow_up(asked, last, self.excerpts)
         return replace(last, question=shown(text), only=told) if told else None
 

@@ -43,7 +43,7 @@ def test_a_log_that_grew_while_it_was_read(tmp_path, form):
     found = looked(tmp_path, 2e9, {"train.log": "step 41 loss 1.7\n"})["log-still-written"]
     assert found.severity == "S3"
     assert found.data == {"line": 40, "step": 40}
-    assert "grew by 17 bytes" in found.message
+    assert "17 bytes were added" in found.message
 
 
 @pytest.mark.parametrize(("age", "clock"), [(20, 25), (5, 300)])

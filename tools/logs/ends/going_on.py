@@ -46,9 +46,9 @@ def still_written(
     fresh = [a for a, stat in written if 0 <= now - stat[1] <= NOW and _goes_on(a, run, texts, now)]
     if grown:
         more, artifact = max(grown, key=lambda g: g[0])
-        why, zh = f"it grew by {more} bytes while it was read", f"读取期间增加了 {more} 字节"
+        why, zh = f"{more} bytes were added while it was read", f"读取期间增加了 {more} 字节"
     elif fresh:
-        artifact, why, zh = fresh[0], "it was written in the last minute", "最近一分钟内还在写入"
+        artifact, why, zh = fresh[0], "the end was written in the last minute", "末尾写于最近一分钟内"
     else:
         return Report("going on", (), (Check(CHECK, "clear" if written else "not-applicable"),))
     return Report("going on", (_told(artifact, why, zh, texts, table),), (Check(CHECK, "found"),))
@@ -82,8 +82,8 @@ def _told(artifact: Artifact, why: str, zh: str, texts: Mapping[str, Text], tabl
     upto_zh = "、".join([*([f"第 {line} 行"] if line else []), *([f"第 {step} 步"] if step is not None else [])])
     return Finding(
         "log-still-written", Severity.S3,
-        f"The run seems to go on: {name} is still being written ({why}). It was read up to {upto or 'where it stood'}; "
-        "what came later is not judged.",
-        f"运行似乎还在继续：{name} 仍在写入（{zh}）。读到{upto_zh or '当时的末尾'}为止，之后的内容未判断。",
+        f"The run may be going on: of {name}, {why}. It was read up to {upto or 'where it stood'}; what came later is "
+        "not judged.",
+        f"运行可能还在继续：{name}（{zh}）。读到{upto_zh or '当时的末尾'}为止，之后的内容未判断。",
         (Evidence(name, line or None, step),), {"line": line, "step": step},
     )  # fmt: skip

@@ -38,7 +38,7 @@ def overcome(found: Sequence[Finding], table: SeriesTable, texts: Mapping[str, T
     if not any(f.code in STOPS and f.severity < Severity.S2 for f in found):
         return list(found)
     ways = {name: _ways(name, table) for name in texts}
-    troubled = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence[:1]}
+    troubled = {e.file for f in found if f.severity < Severity.S2 for e in f.evidence[:1] if e.file}
     return [_judged(f, ways, troubled) for f in found]
 
 
@@ -49,10 +49,10 @@ def continued(table: SeriesTable, names: Iterable[str]) -> set[str]:
 
 
 def _judged(finding: Finding, ways: Mapping[str, Sequence[Way]], troubled: set[str]) -> Finding:
-    if finding.code not in STOPS or finding.severity >= Severity.S2 or not finding.evidence:
+    own = finding.evidence[0].file if finding.evidence else None
+    if finding.code not in STOPS or finding.severity >= Severity.S2 or own is None:
         return finding
-    step = _next(finding.evidence[0].file, ways)
-    chain = {finding.evidence[0].file}
+    step, chain = _next(own, ways), {own}
     while step is not None and step[0] in troubled and step[0] not in chain:
         chain.add(step[0])
         step = _next(step[0], ways)

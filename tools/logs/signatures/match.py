@@ -50,8 +50,9 @@ SOURCE_CODE = re.compile(
 )
 """Program text: tracebacks and some trainers print it, and it talks about failures that did not happen."""
 PROGRAM = re.compile(
-    rb"\s*(?:def \w+\(|class \w+[:(]|return\b|import \w|from \S+ import |self\.\w|(?:el)?if .*:\s*$|else:\s*$|@\w+"
-    rb"|for .* in .*:\s*$|with .*:\s*$|raise \w+\(|[\w, .\[\]]+\s=\s.*(?:\w\(|\w\.[a-z]\w*$)|super\(\)|#\s)"
+    rb"[ \t]{0,80}(?:def \w{1,80}\(|class \w{1,80}[:(]|return\b|import \w|from \S{1,80} import |self\.\w|@\w"
+    rb"|super\(\)|# |(?:el)?if .{1,200}:$|else:$|for .{1,100} in .{1,100}:$|with .{1,200}:$|raise \w{1,80}\("
+    rb"|[\w, .\[\]]{1,80} = .{0,200}(?:\w\(|\w\.[a-z]\w{0,40}$))"
 )
 """A line that is a program's beyond doubt."""
 BESIDE, PRINTED = 6, 5
@@ -218,7 +219,7 @@ def _in_program(data: bytes, spot: int) -> bool:
     below = data[spot : spot + 4 * AROUND].split(b"\n")[1:]
     lines = [*[x for x in above if x.strip()][-BESIDE:], *[x for x in below if x.strip()][:BESIDE]]
     traced = any(_TRACED.search(line) for line in lines)
-    return not traced and sum(PROGRAM.match(line) is not None for line in lines) >= PRINTED
+    return not traced and sum(PROGRAM.match(line.rstrip()) is not None for line in lines) >= PRINTED
 
 
 def _is_commented(data: bytes) -> bool:
@@ -274,7 +275,7 @@ def _above(data: bytes, spot: int) -> str:
     return _ANSI.sub("", data[start:end].decode("utf-8", "replace"))
 
 
-_TRACED = re.compile(rb'File "|^[^"#]{0,80}\b\w+(?:Error|Exception): ')
+_TRACED = re.compile(rb'File "|^[^"#\n]{0,80}(?:Error|Exception): ')
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 
 Find = Callable[[bytes], Iterable[tuple[int, int]]]
