@@ -133,6 +133,12 @@ def test_the_page_follows_the_language_of_the_question_until_one_is_chosen(desk)
     assert "Most likely" in talk.messages[-1]["content"]
 
 
+def test_an_english_question_after_a_chinese_one_is_answered_in_english(desk):
+    talk, _ = asked(desk, "loss 变成 nan 了")
+    list(turns.ask(desk, talk, "what speaks against it?"))
+    assert not re.search("[\u3400-\u9fff]", talk.messages[-1]["content"])
+
+
 def test_a_tab_keeps_no_run_in_memory(told):
     _, talk = told
     assert talk.conversation.answer.seen is None

@@ -123,7 +123,7 @@ def _asked(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> Iterator
         talk.lang = "zh"
     conversation = talk.conversation = talk.conversation or Conversation(desk.home, brief=True)
     new, owner = not talk.case, talk.owner
-    conversation.lang = talk.lang
+    conversation.lang = talk.lang if talk.chosen else language(text)
     talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
     steps = Steps(talk.lang, talk.messages)
     yield False
