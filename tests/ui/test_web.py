@@ -139,6 +139,16 @@ def test_an_english_question_after_a_chinese_one_is_answered_in_english(desk):
     assert not re.search("[\u3400-\u9fff]", talk.messages[-1]["content"])
 
 
+@pytest.mark.parametrize(("question", "said"), [("explain F1", "F1"), ("what next?", "learning_rate"), ("thanks", "")])
+def test_a_follow_up_is_answered_in_its_own_few_lines(desk, question, said):
+    talk, _ = asked(desk)
+    list(turns.ask(desk, talk, question))
+    last = talk.messages[-1]["content"]
+    assert said in last
+    assert "Looked at:" not in last
+    assert len(last) < 1500
+
+
 def test_a_tab_keeps_no_run_in_memory(told):
     _, talk = told
     assert talk.conversation.answer.seen is None

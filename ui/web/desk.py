@@ -316,7 +316,8 @@ class Desk:
         """What the tools saw, to be asked for again: the server keeps the last `LOOKS_KEPT`, a tab keeps none."""
         if seen is None:
             return lambda: None
-        self._looks.append(seen)
+        if not any(known is seen for known in self._looks):
+            self._looks.append(seen)
         return weakref.ref(seen)
 
     # Cases ------------------------------------------------------------------------------------------

@@ -124,6 +124,8 @@ def _asked(desk: Desk, talk: Talk, text: str, paths: Sequence[Path]) -> Iterator
     conversation = talk.conversation = talk.conversation or Conversation(desk.home, brief=True)
     new, owner = not talk.case, talk.owner
     conversation.lang = talk.lang if talk.chosen else language(text)
+    if conversation.answer and conversation.answer.seen is None:  # what the server still remembers is not read again
+        conversation.answer = replace(conversation.answer, seen=talk.seen())
     talk.messages = [*talk.messages[-MESSAGES_KEPT:], {"role": "user", "content": spoken(text)}]
     steps = Steps(talk.lang, talk.messages)
     yield False
