@@ -22,8 +22,6 @@ ENOUGH = 30
 """Rows, pairs, groups or items below which nothing is said."""
 GAP, SMALL_SHARE = 0.3, 0.2
 """Pairs with a smaller gap tell little; a larger share of them is told. 000: drop pairs with a gap below 0.3."""
-MEAN_GAP = 0.5
-"""000: mean gap above 0.5 after filtering."""
 ALPHA = 0.67
 """000: Krippendorff's alpha of at least 0.67."""
 CUT_SHARE = 0.3
