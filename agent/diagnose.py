@@ -233,8 +233,8 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
 
 
 def unseen(top: Hypothesis, checks: Sequence[Check]) -> bool:
-    """Whether the leader rests on what is set alone, while files that could show what happened were not read."""
-    set_only = all(is_set(f) or is_hazard(f) for f in top.for_)
+    """Whether the leader rests on what is set and on notes, while files that could show what happened were not read."""
+    set_only = all(is_set(f) or is_hazard(f) or f.severity not in SHOWN for f in top.for_)
     return top.status == "supported" and set_only and unread(checks)
 
 

@@ -69,9 +69,12 @@ def ready(home: Path | None = None, encoder: str = BUILT_IN) -> Thread:
     """
 
     def load() -> None:
+        from ..tools.catalogue import checks  # imports every tool
+
         with suppress(Exception):
             books = index(home, encoder)
             understand(FIRST, books.corrected, books.search)
+            checks("")
 
     thread = Thread(target=load, name="ready", daemon=True)
     thread.start()

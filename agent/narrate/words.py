@@ -20,9 +20,9 @@ WORDS = phrases(
      "**Inconclusive.** What would tell the cause was not written down (`{id}`, {places}). Log from now on: {asks}.",
      "**无法下结论**。能区分原因的内容没有记录（`{id}`，{places}）。从现在起请记录：{asks}。"),
     ("unseen",
-     "**Inconclusive.** Only what is set points to a cause ({title}, `{id}`); the files that would show what happened "
-     "could not be read ({what}).",
-     "**无法下结论**。只有设置指向一个原因（{title}，`{id}`）；能显示实际情况的文件无法读取（{what}）。"),
+     "**Inconclusive.** What would show what happened could not be read ({what}). Only what is set points to a cause "
+     "({title}, `{id}`).",
+     "**无法下结论**。能显示实际情况的内容无法读取（{what}）。只有设置指向一个原因（{title}，`{id}`）。"),
     ("unread",
      "**Nothing can be said yet.** What could be read shows nothing wrong, but not all could be checked ({what}); "
      "mend that and ask again.",

@@ -233,6 +233,24 @@ def test_settings_alone_are_no_diagnosis_where_the_log_could_not_be_read(tmp_pat
     assert (answer.diagnosis.state, said in answer.text) == ("inconclusive", True)
 
 
+@pytest.mark.parametrize("kept", [0.15, 1.0])
+def test_settings_and_notes_are_no_diagnosis_where_the_metrics_were_cut(tmp_path, kept):
+    """Of a run that is sound to its end, only the first points are left, in which the rate still rises."""
+    points = [
+        {"step": s, "loss": 4.0 - s / 900 + 0.05 * (s % 3), "learning_rate": 1e-3 * min(s / 1200, 1.0)}
+        for s in range(10, 2001, 10)
+    ]
+    state = json.dumps({"global_step": 2000, "max_steps": 2000, "log_history": points}, indent=1)
+    (tmp_path / "trainer_state.json").write_text(state[: int(kept * len(state))])
+    (tmp_path / "train.yaml").write_text("learning_rate: 0.001\nmax_steps: 2000\nwarmup_steps: 1200\n")
+    answer = ask("is it fine?", [tmp_path])
+    if kept < 1:
+        assert answer.diagnosis.state == "inconclusive"
+        assert "trainer_state.json" in " ".join(answer.short.splitlines()[:3])
+    else:
+        assert answer.diagnosis.state == "healthy"
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -16,6 +16,8 @@ PIECES = 8
 """Most pieces for each line of an excerpt, on average: a progress bar writes thousands over one another."""
 WIDE = 300
 """Characters of one line."""
+CHUNK = 1 << 17
+"""Bytes read at once: lines are made only of the chunks about a place, and the others counted."""
 DEEPEST = 60
 """Most blanks before a line that are shown."""
 
@@ -52,9 +54,9 @@ def lines_at(path: Path, wanted: Collection[int], wide: int = WIDE) -> list[tupl
     """
     kept: dict[int, str] = {}
     inside, before, maybe = False, "", list[int]()
-    for chunk in iter_chunks(path):
+    for chunk in iter_chunks(path, CHUNK):
         last = chunk.first_line + chunk.data.count(b"\n")
-        near = any(chunk.first_line <= n <= last for n in wanted)
+        near = any(chunk.first_line - KEY_LINES <= n <= last + KEY_LINES for n in wanted)
         if near or inside or b"PRIVATE KEY" in chunk.data:
             for n, text in lines_of([chunk]):
                 after = in_key(text, inside)
@@ -64,7 +66,7 @@ def lines_at(path: Path, wanted: Collection[int], wide: int = WIDE) -> list[tupl
                     kept |= dict.fromkeys(kept.keys() & set(maybe), IN_KEY)
                 maybe = [*maybe, n][-KEY_LINES:] if bare(text) else []
                 inside, before = after, text
-        if last > max(wanted, default=0):
+        if last > max(wanted, default=0) + KEY_LINES:
             break
     return list(kept.items())
 
