@@ -52,6 +52,14 @@ _SAYING = bounded(
 )
 """Words with which an opinion is said and not what it is of."""
 
+_NO_BETTER = bounded(
+    r"(?:\b(?:not|no|never)|n't) (?:any |much |really |even |actually |at all |a bit |getting )?"
+    r"(?:better|worse|higher|lower|longer|shorter|faster|slower|smaller|larger|improv\w+|going (?:up|down)|moving|rising"
+    r"|falling|dropping|decreas\w+|increas\w+|budg\w+)\b(?! (?:cause|reason|explanation))",
+    re.IGNORECASE,
+)
+"""What does not get better is a symptom, and nothing that is ruled out."""
+
 
 def opinions(
     message: Sequence[str], acted: Sequence[tuple[str, str]], found: Sequence[Suspicion], search: Search
@@ -73,6 +81,8 @@ def opinions(
             every = [replace(s, polarity=back) if s in spoken and s.polarity == "suspects" else s for s in every]
             continue
         sign, told, margin = leaning(parts, at, planned)
+        if sign in ("denies", "doubts") and _NO_BETTER.search(clause):
+            continue
         here = [named[id] for id in topics if id in named]
         if margin < HOPELESS or not (here or _content(clause)):
             continue
@@ -92,7 +102,7 @@ def opinions(
         taken |= {id for s in new for id in s.topic.entries.split("|")}
         last, spoken = at, new
         every += new
-    return every or [s for s in found if not s.guessed]
+    return every or [s for s in found if not (s.guessed or (s.polarity != "suspects" and _NO_BETTER.search(s.text)))]
 
 
 def _covering(named: Sequence[Suspicion], scores: Mapping[str, float], hits: Mapping[str, Hit]) -> list[Suspicion]:

@@ -48,6 +48,10 @@ def test_any_entry_of_the_runbook_can_be_suspected(text, entry, polarity):
         "how many tokens did we see at iteration 48200",
         "gonna turn packing off for the next run",
         "the weather is nice",
+        "the fine-tuned model is not better than the base, why?",
+        "the reward model is not better than chance",
+        "KL is not going down",
+        "the retrieval head isn't getting any better since the restart",
         "",
     ],
 )
