@@ -54,8 +54,8 @@ _SAYING = bounded(
 
 _NO_BETTER = bounded(
     r"(?:\b(?:not|no|never)|n't) (?:any |much |really |even |actually |at all |a bit |getting )?"
-    r"(?:better|worse|higher|lower|longer|shorter|faster|slower|smaller|larger|improv\w+|going (?:up|down)|moving|rising"
-    r"|falling|dropping|decreas\w+|increas\w+|budg\w+)\b(?! (?:cause|reason|explanation))",
+    r"(?:better|worse|higher|lower|longer|shorter|faster|slower|smaller|larger|improv\w+|going (?:up|down)|moving"
+    r"|rising|falling|dropping|decreas\w+|increas\w+|budg\w+)\b(?! (?:cause|reason|explanation))",
     re.IGNORECASE,
 )
 """What does not get better is a symptom, and nothing that is ruled out."""

@@ -130,8 +130,8 @@ _WANTS: dict[str, re.Pattern[str]] = {
             ),
             (
                 "ok_to",
-                r"\b(?:ok(?:ay)?|fine(?![- ]?tun)|safe|alright|good idea|wise|worth|reasonable|acceptable|make sense|bad idea"
-                r"|a mistake|dumb|stupid)(?: (?:to|if|or|idea))?\b.{0,80}\?|\b(?:should|shall|can|could"
+                r"\b(?:ok(?:ay)?|fine(?![- ]?tun)|safe|alright|good idea|wise|worth|reasonable|acceptable|make sense"
+                r"|bad idea|a mistake|dumb|stupid)(?: (?:to|if|or|idea))?\b.{0,80}\?|\b(?:should|shall|can|could"
                 r"|may) (?:i|we"
                 r"|you just|it just)\b(?! (?:do|try|check|look)\b)|\b(?:would|will|does|do) .{1,60}\b(?:help"
                 r"|hurt|work"
