@@ -18,6 +18,8 @@ from ..tools.patterns import bounded
 ENTRIES = 500
 """Of a folder, looked through for one of a name."""
 _PATH = bounded(r"/?(?:[\w.~@+=-]+/)+[\w.@+=-]*|[\w@+=-][\w.@+=-]*\.[A-Za-z]\w*")
+_NAME = bounded(r"(?a)(?<![\w./@+=-])(?=[A-Za-z]*[\d_-])[\w@+=-]{3,80}(?![\w/@+=-]|\.\w)")
+"""A word that is no plain word: of a folder's name, as `run-1` or `exp42`."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses at which nobody else is; for any other, a server asks who is there."""
 
@@ -74,12 +76,14 @@ class Roots:
         raise TriageError(f"{clean(given, 200)!r} is outside the allowed folders ({allowed}); name a path inside one")
 
     def named(self, said: str) -> list[str]:
-        """The paths inside an allowed folder that the first line of a message names, as it writes them."""
-        found: list[str] = []
-        for match in _PATH.finditer(next(iter(said.splitlines()), "")):
-            name = match[0].rstrip(".")
+        """The paths inside an allowed folder that the first line of a message names, as it writes them; a folder that
+        lies directly in one may be named by a word alone."""
+        line, found = next(iter(said.splitlines()), ""), list[str]()
+        words = [(match[0], Path.is_dir) for match in _NAME.finditer(line)]
+        for text, there in [*((match[0], Path.exists) for match in _PATH.finditer(line)), *words]:
+            name = text.rstrip(".")
             with suppress(TriageError):
-                if ".." not in Path(name).parts and name not in found and self.path(name).exists():
+                if ".." not in Path(name).parts and name not in found and there(self.path(name)):
                     found.append(name)
         return found
 

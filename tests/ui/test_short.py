@@ -194,6 +194,12 @@ class TestARunThatIsNotGivenByAnOption:
         assert "train.log:347" in done
         assert "--baseline runs/exp42 " in done
 
+    @pytest.mark.parametrize(("said", "read"), [("exp42", True), ("exp-43", False), ("loss", False)])
+    def test_a_folder_beside_is_named_by_its_name_alone(self, triage, here, monkeypatch, said, read):
+        monkeypatch.chdir(here / "runs")
+        (here / "runs" / "loss").mkdir()
+        assert ("named in the question" in triage("ask", f"why did {said} diverge?").stdout) is read
+
     @pytest.mark.parametrize(
         "name", ["../beside/exp9", "{tmp}/beside/exp9", "runs/out", "runs/none", "runs/../../beside/exp9"]
     )

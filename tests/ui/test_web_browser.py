@@ -62,6 +62,13 @@ def test_an_uploaded_next_run_gets_a_verdict(asked):
     expect(asked.locator("#tri-cases .tri-on")).to_contain_text("fixed")
 
 
+@pytest.mark.parametrize("width", [1180, 1280, 1900])
+def test_the_way_to_the_next_run_opens_its_tab_where_that_has_no_room(asked, width):
+    asked.set_viewport_size({"width": width, "height": 800})
+    asked.locator("[data-tab=verify]").click()
+    expect(asked.locator("#tri-verify-path input")).to_be_visible()
+
+
 def test_the_whole_interface_changes_its_language(asked):
     asked.get_by_label("中文").click()
     expect(asked.locator("#tri-head")).to_contain_text("学习率过高")

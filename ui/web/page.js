@@ -9,11 +9,13 @@
   window.triageHints = () => setTimeout(() => {
     for (const box of document.querySelectorAll('#tri-path input, #tri-verify-path input')) box.placeholder = box.ariaLabel || '';
   }, 50);
-  document.addEventListener('triage-plot', () => openTab('plots'));
-  const openTab = (name) => document.querySelector(`#tri-tabs [role=tab]#tri-tab-${name}-button`)?.click();
+  document.addEventListener('triage-plot', () => openTab('plots', document.querySelector('[data-plots]')?.dataset.plots));
+  /* A tab that has no room stands in the menu behind the others, by its words alone. */
+  const openTab = (name, words) => (document.querySelector(`#tri-tabs [role=tab]#tri-tab-${name}-button`)
+    || [...document.querySelectorAll('#tri-tabs .overflow-dropdown button')].find((b) => b.textContent.trim() === words))?.click();
   document.addEventListener('click', (event) => {
     const go = event.target.closest('[data-tab]');
-    if (go) { openTab(go.dataset.tab); document.querySelector('#tri-tabs').scrollIntoView({ block: 'nearest' }); }
+    if (go) { openTab(go.dataset.tab, go.dataset.words); document.querySelector('#tri-tabs').scrollIntoView({ block: 'nearest' }); }
   });
   document.addEventListener('change', (event) => {
     if (event.target.closest('#tri-lang')) localStorage.setItem('triage-lang', event.target.value);
