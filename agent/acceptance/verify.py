@@ -7,31 +7,30 @@ answer is `no-observation`: it blocks the verdict if a run could answer it, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ...knowledge.entry import NOT_A_SETTING, Criterion, Entry
-from ...tools.catalogue import checks
-from ...tools.config.diff import BATCH, SAME_BATCH, Difference, diff
+from ...knowledge.entry import NOT_A_SETTING, Entry
+from ...tools.config.diff import BATCH, SAME_BATCH, Difference
 from ...tools.findings import Finding, TriageError, json_ready
 from ...tools.logs.detectors.detector import RL_METRICS
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
 from ..evidence import Look, look
 from ..paths import path_of
-from ..ranking import SERIOUS, SHOWN
-from .absence import observe_absence, observe_sign
+from ..ranking import SERIOUS
+from .changed import changed as all_changed
 from .flattered import FLATTERED
 from .needs import needs
 from .observe import observe
-from .subject import COUNTED, Observation, Subject, last_step
+from .subject import COUNTED, Subject, last_step
+from .symptoms import NOISE, Judged, judged, outranked, signs_of, symptoms
 from .which import the_failed, the_next
 
-Result = Literal["pass", "fail", "no-observation"]
 VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
 
 NEIGHBOURS: dict[str, float] = {
@@ -55,31 +54,6 @@ TAIL = 0.1
 """Share of the common steps, at their end, over which neighbours are compared."""
 OUTCOMES = ("loss_starts_lower",)
 """Criteria that hold what the failure did against what the next run does."""
-NOISE = 2.0
-"""Standard errors that a neighbour must fall beside its tolerance, before it counts as worse."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One criterion with what was measured."""
-
-    criterion: Criterion
-    result: Result
-    observation: Observation
-
-    @property
-    def near(self) -> bool:
-        """Whether the value lies within two standard errors of a threshold, so that chance may have decided."""
-        value, noise = self.observation.value, self.observation.noise
-        limits = [t for t in (self.criterion.low, self.criterion.high) if t is not None]
-        if noise is None or not isinstance(value, (int, float)):
-            return False
-        return any(abs(value - limit) < NOISE * noise for limit in limits)
-
-    @property
-    def blocks(self) -> bool:
-        """Whether the verdict must wait for this criterion: a run could answer it, and this one does not."""
-        return self.result == "no-observation" and self.observation.applies and not needs(self.criterion)
 
 
 @dataclass(frozen=True)
@@ -205,14 +179,15 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     """
     if not after.run.artifacts and not len(after.table):
         raise TriageError(f"{after.run.root}: nothing was read from this run, so there is nothing to verify")
-    changed = tuple(d for d in diff(before.settings, after.settings) if d.counts)
+    changed = all_changed(before, after)
     must_reach = failure_step(before)
     subject = Subject(
         after.run, after.table, after.settings, after.scan, must_reach, after.findings, after.checks, before,
         after.tables, changed,
     )  # fmt: skip
-    symptoms = tuple(_symptoms(subject, before, after, entry))
-    judged = (*(_judged(c, observe(subject, c)) for c in entry.acceptance), *symptoms)
+    own, signs = [judged(c, observe(subject, c)) for c in entry.acceptance], signs_of(before)
+    shown = [j for j in symptoms(subject, before, after, entry) if not outranked(j, own, signs)]
+    every = (*own, *shown)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
     flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
@@ -222,14 +197,15 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
     flattered |= {"loss", "step_time"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
     neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
-    gone = bool(symptoms) and all(j.result == "pass" for j in symptoms)
-    why = _rule(entry, changed, judged, neighbours, remaining, new, gone)
-    unseen = tuple(f"{j.criterion.metric}: {j.observation.definition}" for j in judged if j.blocks)
+    gone = bool(shown) and all(j.result == "pass" for j in shown)
+    gone = gone and not all(j.criterion.metric.startswith("sign_") for j in shown)
+    why = _rule(entry, changed, every, neighbours, remaining, new, gone)
+    unseen = tuple(f"{j.criterion.metric}: {j.observation.definition}" for j in every if j.blocks)
     return Verdict(
         verdict=VERDICT_OF[why],
         entry=entry,
         changed=changed,
-        criteria=judged,
+        criteria=every,
         neighbours=neighbours,
         remaining=remaining,
         new=new,
@@ -250,6 +226,7 @@ VERDICT_OF: dict[str, VerdictName] = {
     "nothing-computable": "inconclusive",
     "too-little-seen": "inconclusive",
     "all-pass": "fixed",
+    "all-pass-unseen": "fixed",
 }
 
 
@@ -283,7 +260,7 @@ def _rule(
         "too-little-seen": not passed or (waits and not gone),
         "neighbour-worse": any(n.result == "fail" for n in neighbours),
     }
-    return next((name for name, holds in rules.items() if holds), "all-pass")
+    return next((name for name, holds in rules.items() if holds), "all-pass" if changed else "all-pass-unseen")
 
 
 def failure_step(look: Look) -> int:
@@ -312,36 +289,6 @@ def _step_of(finding: Finding, table: SeriesTable) -> int:
     return max(above, default=0)
 
 
-def _symptoms(subject: Subject, before: Look, after: Look, entry: Entry) -> Iterator[Judged]:
-    """One criterion for each finding or sign that spoke strongly for the entry in the baseline: it must be gone.
-
-    One that is no more than a note in the candidate (a rate now within reason, a NaN that was survived) is left to the
-    entry's own criteria.
-    """
-    weights, now, signs = entry.speaks.for_, _worst(after), _signs(before)
-    for code, grade in _worst(before).items():
-        if grade in SHOWN and weights.get(code) in ("decisive", "strong") and now.get(code) != "S3":
-            name = {"metric": code.replace("-", "_"), "is": "false", "basis": "proposed"}
-            criterion = Criterion.model_validate(name)
-            if code in signs:
-                yield _judged(criterion, observe_sign(after, criterion, signs[code]))
-            elif checks(code):
-                yield _judged(criterion, observe_absence(subject, criterion, code))
-
-
-def _signs(look: Look) -> dict[str, str]:
-    """Code -> how the runbook writes the sign."""
-    return {f.code: f.data["sign"] for f in look.findings if f.code.startswith("sign-") and "sign" in f.data}
-
-
-def _worst(look: Look) -> dict[str, str]:
-    """Code -> its worst grade; findings come worst first."""
-    out: dict[str, str] = {}
-    for finding in look.findings:
-        out.setdefault(finding.code, finding.severity)
-    return out
-
-
 def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:
     """S0/S1 codes of the log scan, and of the data and checkpoint tools where they belong to the entry.
 
@@ -357,11 +304,6 @@ def _bad(look: Look, entry: Entry, changed: Sequence[Difference]) -> set[str]:
         if f.code in named and (r.tool in ("data", "checkpoints") or f.data.get("variable") in variables)
     ]
     return {f.code for f in (*look.scan.findings, *others) if f.severity in SERIOUS}
-
-
-def _judged(criterion: Criterion, observation: Observation) -> Judged:
-    result: Result = "no-observation" if observation.ok is None else "pass" if observation.ok else "fail"
-    return Judged(criterion, result, observation)
 
 
 def _neighbours(before: SeriesTable, after: SeriesTable) -> Iterable[Neighbour]:

@@ -9,7 +9,7 @@ from ...tools.findings import clean
 from ..acceptance.verify import Judged, Verdict
 from .entry import criterion, finding_of
 from .measures import measure
-from .words import CHOSEN, COLUMNS, NAMED, NEAR, RESULTS, VERDICTS
+from .words import CHOSEN, COLUMNS, NAMED, NEAR, RESULTS, UNTIL, VERDICTS
 
 
 class Row(NamedTuple):
@@ -43,11 +43,11 @@ def reason(v: Verdict, lang: str) -> str:
     """The rule that gave the verdict."""
     return VERDICTS[v.why].say(
         lang,
+        until="" if v.reached is None else UNTIL.say(lang, reached=v.reached),
         n=len(v.changed),
         remaining=", ".join(v.remaining),
         new=", ".join(v.new),
         must_reach=v.must_reach,
-        reached=v.reached,
         missing=("；" if lang == "zh" else "; ").join(measure(clean(what, 300), lang) for what in v.unseen),
     )
 

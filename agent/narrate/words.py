@@ -204,8 +204,12 @@ VERDICTS = phrases(
      "labels or other hardware.",
      "该条目的验收条件都无法仅凭这两次运行判断：需要参照数据、人工标注或其他硬件。"),
     ("all-pass",
-     "one change, every computable criterion passed, the old failure did not return by step {reached}, no neighbour "
-     "got worse.",
-     "只改了一处，可计算的验收条件全部通过，到第 {reached} 步原故障没有再现，相邻指标没有变差。"),
+     "one change, every computable criterion passed, the old failure did not return{until}, no neighbour got worse.",
+     "只改了一处，可计算的验收条件全部通过，{until}原故障没有再现，相邻指标没有变差。"),
+    ("all-pass-unseen",
+     "every computable criterion passed, the old failure did not return{until}, no neighbour got worse. No changed "
+     "setting was seen: what was done is not in these files.",
+     "可计算的验收条件全部通过，{until}原故障没有再现，相邻指标没有变差。没有看到设置有改动：做了什么，这些文件里看不到。"),
 )  # fmt: skip
 """By the rule that gave the verdict."""
+UNTIL = Phrase(" by step {reached}", "到第 {reached} 步")

@@ -1,5 +1,6 @@
 """The verdict on two runs: which rule decides, and what it says is missing."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -281,3 +282,56 @@ def test_a_policy_that_stood_still_had_no_divergence_to_keep(tmp_path):
 
     assert judged("still", lines(0.0, 1.0, 0.0001)) is None
     assert judged("moves", lines(0.3, 0.2, 0.0001)) == "fail"
+
+
+def rl(reward, clipped=lambda i: 0.02, every=2, steps=400) -> str:
+    rows = (
+        json.dumps({"step": i, "reward": round(reward(i) + 0.01 * (i % 5), 4), "kl": 0.01, "entropy": 0.6,
+                    "completions/clipped_ratio": round(clipped(i) + 0.001 * (i % 3), 4)})
+        for i in range(every, steps + 1, every)
+    )  # fmt: skip
+    return "\n".join(rows) + "\n"
+
+
+def collapses(at: int):
+    return lambda i: 0.2 + 0.35 * i / at if i < at else 0.17
+
+
+def test_what_spoke_for_the_entry_at_all_and_is_there_again_is_not_fixed(tmp_path):
+    entry = load().get("rl-instability")
+    before = run(tmp_path / "was", "kl_coef: 0.01\n", "", metrics__jsonl=rl(collapses(242)))
+    for name, reward, verdict in (("again", collapses(236), "not-fixed"), ("sound", lambda i: 0.2 + i / 900, "fixed")):
+        now = run(tmp_path / name, "kl_coef: 0.01\nmax_grad_norm: 0.5\n", "", metrics__jsonl=rl(reward))
+        assert compare(before, now, entry).verdict == verdict, name
+
+
+def test_a_share_that_still_rises_far_below_its_threshold_is_repaired(tmp_path):
+    entry = load().get("completions-truncated")
+
+    def reward(i):
+        return 0.2 + i / 900
+
+    was = run(tmp_path / "was", "max_completion_length: 512\n", "", m__jsonl=rl(reward, lambda i: 0.05 + i / 600))
+    now = run(tmp_path / "now", "max_completion_length: 4096\n", "", m__jsonl=rl(reward, lambda i: 0.02 + i / 12000))
+    still = run(tmp_path / "still", "max_completion_length: 640\n", "", m__jsonl=rl(reward, lambda i: 0.04 + i / 700))
+    assert (compare(was, now, entry).verdict, compare(was, still, entry).verdict) == ("fixed", "not-fixed")
+
+
+def test_settings_in_a_file_that_nothing_refers_to_are_compared(tmp_path, failed):
+    model = "model:\n  n_layers: {layers}\n  router_aux_loss_coef: {aux}\n"
+    before = run(tmp_path / "was", config("2e-4"), log(loss=lambda i: 3 - i / 400 if i < 300 else float("nan")),
+                 model__yaml=model.format(layers=24, aux=0.0))  # fmt: skip
+    for name, layers, aux, lr, why in (
+        ("one", 24, 0.01, "2e-4", "all-pass"),
+        ("two", 24, 0.01, "1e-4", "several-changes"),
+        ("none", 24, 0.0, "2e-4", "nothing-changed"),
+    ):
+        now = run(tmp_path / name, config(lr), log(), model__yaml=model.format(layers=layers, aux=aux))
+        assert compare(before, now, entry()).why == why, name
+
+
+def test_where_nothing_that_was_changed_is_seen_the_words_say_so(tmp_path):
+    nan = log(loss=lambda i: 3 - i / 400 if i < 300 else float("nan"))
+    v = compare(run(tmp_path / "was", None, nan), run(tmp_path / "now", None, log()), entry(variable="dataset"))
+    assert (v.verdict, v.why) == ("fixed", "all-pass-unseen")
+    assert "No changed setting was seen" in verdict_text(v, "en") and "one change" not in verdict_text(v, "en")
