@@ -57,7 +57,7 @@ WORDS = phrases(
      "**Nothing wrong was found in this run so far**; its log ends before the planned end, and how it ends is open.",
      "**到目前为止这次运行没有发现问题**；日志在计划终点之前结束，最后如何尚不可知。"),
     ("healthy-look", "**No failure was found in this run.**", "**这次运行没有发现故障**。"),
-    ("look", "Worth a look all the same (S2, likely wrong): {places}.", "仍值得看一看（S2，多半有误）：{places}。"),
+    ("look", "Worth a look all the same (S2, likely wrong): {places}.", "仍值得看一看（S2，多半有问题）：{places}。"),
     ("healthy-but", "Your words would point to `{id}` ({title}), but the run does not show it.",
      "按描述会想到 `{id}`（{title}），但运行记录里没有这个现象。"),
     ("healthy-benign", "What you describe may be normal: `{id}` ({title}).",

@@ -20,6 +20,7 @@ from ..answer import Answer
 from ..narrate.answer import headline
 from ..narrate.entry import standing
 from ..narrate.reply import lines
+from ..narrate.sources import named
 from ..propose import Proposal
 from ..question.actions import ACTS
 from ..question.plans import last_named
@@ -195,7 +196,7 @@ def _why_change(own: str, answer: Answer, books: Index) -> Iterator[str]:
         if variable or not acts:
             yield SAID["other-change"].say(lang, change=change)
         return
-    yield SAID["change"].say(lang, change=change, why=clean(p.why, 400))
+    yield SAID["change"].say(lang, change=change, why=clean(named(p.why, lang), 400))
     top, number = answer.diagnosis.top, _numbers(answer)
     if top and (told := _told(top.for_, number, lang)):
         yield SAID["rests"].say(lang, findings=told)

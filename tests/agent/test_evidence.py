@@ -111,3 +111,16 @@ def test_a_change_under_the_paths_is_noticed(tmp_path, touch):
     before = stamped([tmp_path])
     touch(tmp_path / "train.log")
     assert stamped([tmp_path]) != before
+
+
+@pytest.mark.parametrize("rate", ["Infinity", "-Infinity", "NaN", '"inf"', "1e400", "1e308"])
+def test_numbers_without_an_end_break_no_relation(tmp_path, rate):
+    row = '{{"request_rate": {0}, "max_concurrency": {0}, "num_prompts": 500, "completed": 500, "total": {0}, '
+    row += '"correct": {0}, "errors": 3, "epoch": {0}, "output_throughput": {1}, "mean_ttft_ms": {2}, "seq_len": {0}}}'
+    for name, scale in (("v1", 1.0), ("v2", 1.4)):
+        rows = [row.format(rate, 900 * scale + i, 130 / scale + i) for i in range(12)]
+        (tmp_path / f"bench_{name}.jsonl").write_text("\n".join(rows))
+        (tmp_path / f"result_{name}.json").write_text(f'{{"a": {rows[0]}, "b": {rows[1]}}}')
+        (tmp_path / f"results_{name}.jsonl").write_text(f'{{"backend": "sglang", {rows[0][1:]}\n')
+    (tmp_path / "serve.yaml").write_text(f"max_num_seqs: {rate}\nmax_model_len: {rate}\nrequest_rate: {rate}\n")
+    assert [c for c in look([tmp_path]).checks if "broke" in c.why] == []

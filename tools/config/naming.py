@@ -39,7 +39,7 @@ MANY = frozenset(("max_steps", "epochs", "num_layers", "num_heads", "num_experts
 def _number(low: float, high: float, whole: bool = False) -> Callable[[str], bool]:
     def fits(text: str) -> bool:
         value = number(text)
-        return value is not None and low <= value <= high and (not whole or value == int(value))
+        return value is not None and low <= value <= high and (not whole or float(value).is_integer())
 
     return fits
 

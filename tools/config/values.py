@@ -167,7 +167,7 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
     if "minutes" in key:
         value *= 60
     if kind == "int":
-        return int(value) if value == value and abs(value) < 1e18 and value == int(value) else UNSET
+        return int(value) if value == value and abs(value) < 1e18 and float(value).is_integer() else UNSET
     return value
 
 

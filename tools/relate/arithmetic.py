@@ -62,7 +62,7 @@ def number(value: float) -> str:
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
 def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim] = ()) -> dict[str, Quantity]:

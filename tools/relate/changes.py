@@ -192,6 +192,8 @@ def _step(values: np.ndarray, low: int, high: int) -> Change | None:
 def _ramp(values: np.ndarray, low: int, high: int, at: int) -> Change | None:
     """A step that takes a few points of many: level on both sides, and all of the way in `RAMP` of the row."""
     width = int(RAMP * len(values))
+    if at <= low + width:
+        return None
     sides = values[max(low, at - 6 * width) : at - width], values[at + width : min(high, at + 6 * width)]
     if width <= SIDE or min(map(len, sides)) < 2 * width:
         return None

@@ -99,6 +99,15 @@ def test_a_way_that_takes_long_is_no_step(row):
     assert not [c for c in changes(row) if c.kind == "step"]
 
 
+@pytest.mark.parametrize("at", [3, 8, 15, 30, 60])
+@pytest.mark.parametrize("n", [200, 900, 3000])
+def test_counts_that_fall_to_nothing_within_the_first_points_break_nothing(n, at):
+    for width in (1, 4, 10, 25, 50):
+        counts = np.round(20 * np.clip(1 - (np.arange(n) - at) / width, 0, 1))
+        counts[:at] += np.random.default_rng(0).integers(0, 3, at)
+        assert all(np.isfinite(c.strength) for c in changes(counts))
+
+
 def test_a_fall_of_any_height_without_noise_has_a_strength():
     found = changes(np.r_[[65536.0] * 1900, 2.0 ** np.arange(15, 0, -1).repeat(3), [1.0] * 1100])
     assert found

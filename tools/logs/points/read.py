@@ -82,7 +82,7 @@ def _evaluates(s: Series) -> bool:
 
 def _whole(every: object) -> int | None:
     """A share of the run (`0.05`), which trainers take too, is no interval."""
-    return int(every) if isinstance(every, (int, float)) and 1 <= every < inf and every == int(every) else None
+    return int(every) if isinstance(every, (int, float)) and 1 <= every < inf and float(every).is_integer() else None
 
 
 def _checks(artifact: Artifact, series: Sequence[Series], store: Store) -> Iterator[Check]:

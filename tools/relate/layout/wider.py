@@ -92,7 +92,7 @@ def _each(table: Table, tables: Sequence[Table], settings: Settings) -> int | No
     nodes, cards = (next((c for c in _numbers(table) if means(p, c.name)), None) for p in (NODES, CARDS))
     if nodes is not None and cards is not None and (nodes.values > 0).all():
         each = set((cards.values / nodes.values).tolist())
-        if len(each) == 1 and 1 < (one := each.pop()) <= MOST_DEVICES and one == int(one):
+        if len(each) == 1 and 1 < (one := each.pop()) <= MOST_DEVICES and float(one).is_integer():
             return int(one)
     found = machines(tables, settings)
     return found.devices if found is not None else None

@@ -118,7 +118,7 @@ def _records(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Reco
 
 def _pairs(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """(what came, what was due) of a record, where nothing beside them says where the rest is."""
-    whole = {n: v for n, v in numbers.items() if v >= 1 and v == int(v)}
+    whole = {n: v for n, v in numbers.items() if v >= 1 and float(v).is_integer()}
     for due, need in whole.items():
         if need < LEAST or not DUE.search(_last(due)):
             continue
@@ -159,7 +159,7 @@ def _divided(numbers: Mapping[str, float], have: float, need: float) -> tuple[st
 def _lower(record: Record, full: Record, have: float, need: float) -> bool:
     """Whether the score of the record is as far below its sibling's as what is missing may explain, or none is "
     "given."""
-    if any(CORRECT.search(_last(n)) and v == int(v) for n, v in record.numbers.items() if v >= 1):
+    if any(CORRECT.search(_last(n)) and float(v).is_integer() for n, v in record.numbers.items() if v >= 1):
         return False  # what it was divided by can be told, and it was not all items
     scores = [n for n in record.numbers if SCORE.search(_last(n)) and n in full.numbers and full.numbers[n] > 0]
     return not scores or any(record.numbers[n] / full.numbers[n] <= 1 - 0.4 * (1 - have / need) for n in scores)

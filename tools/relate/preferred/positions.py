@@ -243,7 +243,7 @@ def _shares(table: Table, i: int) -> tuple[Column, float, float] | None:
             continue
         x, y = float(a.values[i]), float(b.values[i])
         if WON.search(name) and x >= 0 and y >= 0 and x + y > 0:
-            whole = x + y if x + y > 101 and x == int(x) else sized
+            whole = x + y if x + y > 101 and float(x).is_integer() else sized
             return (a, x / (x + y) * whole, whole) if np.isfinite(whole) else None
     for column in table.columns:
         name = spelled(column.name)

@@ -96,7 +96,7 @@ def _listed(beside: Mapping[str, float], last: Mapping[str, str]) -> Iterator[li
     """The counts of faults that stand together in one part of the report, two or more, the largest first."""
     parts: dict[str, list[tuple[str, float]]] = {}
     for name, value in beside.items():
-        if FAULT.search(last[name]) and not AFFECTED.search(last[name]) and value == int(value) >= 0:
+        if FAULT.search(last[name]) and not AFFECTED.search(last[name]) and float(value).is_integer() and value >= 0:
             parts.setdefault(name.rpartition(".")[0], []).append((name, value))
     yield from (sorted(some, key=lambda f: -f[1]) for some in parts.values() if len(some) > 1)
 

@@ -62,7 +62,7 @@ def _counted(row: Row) -> Counted | None:
     found: dict[str, float] = {}
     for name, value in row.values.items():
         for what, pattern in COUNTS.items():
-            if pattern.search(plain(name)) and np.isfinite(value) and value >= 0 and value == int(value):
+            if pattern.search(plain(name)) and np.isfinite(value) and value >= 0 and float(value).is_integer():
                 found.setdefault(what, value)
     if "tp" not in found or "fn" not in found:
         return None

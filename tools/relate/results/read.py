@@ -194,7 +194,7 @@ def count_of(values: Mapping[str, float]) -> str:
         said = plain(name)
         scored = is_score(name) and not said.endswith(("_count", "_n"))
         counts = WHOLE.search(said) and not (LOWER.search(said) or _PARTIAL.search(said) or scored)
-        if counts and np.isfinite(value) and value >= 1 and value == int(value):
+        if counts and np.isfinite(value) and value >= 1 and float(value).is_integer():
             return name
     return ""
 

@@ -84,7 +84,7 @@ def _scores(said: Sequence[Stated]) -> Iterator[Right]:
         if value is None or value < 0:
             continue
         near = [s for s in said[max(0, i - 2) : i + 3] if abs(s.line - one.line) <= NEAR and s is not one]
-        right = COUNTED["right"].search(name) and value == int(value)
+        right = COUNTED["right"].search(name) and float(value).is_integer()
         wholes = (s.number or 0.0 for s in near if right and WHOLE.search(plain(s.key)))
         of = next((n for n in wholes if n >= max(value, 1)), None)
         if of:

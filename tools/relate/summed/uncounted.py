@@ -65,7 +65,7 @@ def _parts(table: Table) -> Iterator[Part]:
 
 
 def _count(value: object) -> int | None:
-    return int(value) if isinstance(value, float) and value >= 0 and value == int(value) else None
+    return int(value) if isinstance(value, float) and value >= 0 and float(value).is_integer() else None
 
 
 def _hardly(part: Part) -> Iterator[Finding]:
