@@ -19,6 +19,7 @@ from .ranking import (
     BELIEVED,
     SERIOUS,
     SHOWN,
+    SUBJECT,
     Hypothesis,
     Leads,
     alike,
@@ -147,7 +148,8 @@ def diagnose(
         ranked = lost
     elif looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
         found = leads()
-        ranked = with_leads([h for h in ranked if h.for_] if found else ranked, runbook, found)[:keep]
+        ranked = [h for h in ranked if h.for_] if found else ranked
+        ranked = with_leads(ranked, runbook, _with_more(found, ranked))[:keep]
     elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
         state, ranked = "inconclusive", found
     findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))
@@ -162,6 +164,15 @@ def diagnose(
         tuple(missing),
         _beside(runbook, ranked, findings, stage) if looked and state == "diagnosed" else (),
     )
+
+
+def _with_more(leads: Leads, ranked: Sequence[Hypothesis]) -> Leads:
+    """The leads, without those of words alone: that files speak of a thing is no reason to look there first, unless a
+    finding or a statement of theirs says something of it. (Of 22 folders of strangers in which nothing but words led,
+    the cause stood first in two.)"""
+    seen = {h.entry.id for h in ranked if h.for_}
+    told = {id for id, some in leads.items() if any(score > 0 and f.code != SUBJECT for score, f in some)}
+    return {id: some for id, some in leads.items() if id in seen | told}
 
 
 def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:

@@ -45,8 +45,8 @@ WORDS = phrases(
      "或给出运行目录。"),
     ("too-little",
      "**Inconclusive.** Nothing wrong was found in what was read, but that is too little to call the run healthy, "
-     "and no entry fits the question.",
-     "**无法下结论**。读到的内容没有发现问题，但不足以判断运行正常，也没有条目与问题相符。"),
+     "and nothing in it points to a cause.",
+     "**无法下结论**。读到的内容没有发现问题，但不足以判断运行正常，其中也没有指向某个原因的内容。"),
     ("healthy-in-part", "**Nothing wrong in what was read**, which is not enough to call the run healthy: {missing}.",
      "**读到的内容没有发现问题**，但不足以判断运行正常：{missing}。"),
     ("healthy-in-part-look",

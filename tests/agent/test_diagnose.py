@@ -211,9 +211,22 @@ def test_a_sound_run_that_was_measured_to_be_normal_in_what_is_asked_is_told_so(
     assert diagnose(book, hits, found, (), looked=True, named=tuple).hypotheses == ()
 
 
+def test_words_of_files_alone_are_no_lead_and_beside_a_statement_or_a_finding_they_are():
+    book = Runbook({"known": entry("known", {"loss-spike": "weak"}), "other": entry("other")})
+    words, said = ((1.0, finding("lead-subject", "S3")),), ((0.5, finding("lead-says", "S3")),)
+
+    def named(leads, *findings):
+        found = diagnose(book, (), findings, (), looked=True, leads=lambda: leads)
+        return [h.entry.id for h in found.hypotheses]
+
+    assert named({"other": words}) == []
+    assert named({"other": words + said}) == ["other"]
+    assert named({"known": words}, finding("loss-spike", "S2")) == ["known"]
+
+
 def test_what_was_not_kept_leads_where_the_run_stopped_and_only_notes_were_found():
     book = Runbook({"kept": entry("kept", {"errors-not-kept": "strong"}), "other": entry("other")})
-    lost, leads = [finding("errors-not-kept", "S3")], {"other": ((1.0, finding("lead-subject", "S3")),)}
+    lost, leads = [finding("errors-not-kept", "S3")], {"other": ((1.0, finding("lead-says", "S3")),)}
 
     def named(findings, stopped):
         found = diagnose(book, (), findings, (), looked=True, stopped=stopped, leads=lambda: leads)

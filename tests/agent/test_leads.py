@@ -127,22 +127,15 @@ POOL = {
 }
 
 
-def test_what_the_files_are_about_is_looked_at_first_with_the_lines_that_say_it(tmp_path):
+@pytest.mark.parametrize(
+    "question", ["it fails after a while", "is it the learning rate?", "sure it is bad data", "卡死了"]
+)
+def test_what_files_speak_of_alone_is_no_lead_and_neither_are_the_words_of_the_question(tmp_path, question):
     fill(tmp_path, POOL)
-    answer = ask("it fails after a while", [tmp_path])
-    found = answer.diagnosis
-    assert (found.state, found.top.entry.id, found.top.status) == ("inconclusive", "kv-cache-oom", "possible")
-    note = next(f for f in found.top.for_ if f.code == "lead-subject")
-    assert {e.file for e in note.evidence} == {"blocks.csv", "engine.yaml"}
-    assert "First to look at: No memory for the KV cache" in answer.short.replace("\n   ", " ")
-    assert found.top.probability < 0.6
+    answer = ask(question, [tmp_path])
+    assert (answer.diagnosis.state, answer.diagnosis.hypotheses) == ("inconclusive", ())
+    assert "First to look at" not in answer.short
     assert isinstance(answer.proposal, Nothing)
-
-
-@pytest.mark.parametrize("question", ["is it the learning rate?", "I'm sure it is bad data", "卡死了"])
-def test_the_question_does_not_move_what_the_files_are_about(tmp_path, question):
-    fill(tmp_path, POOL)
-    assert ask(question, [tmp_path]).diagnosis.top.entry.id == "kv-cache-oom"
 
 
 def test_settings_and_programs_that_every_run_has_are_about_nothing(tmp_path):
