@@ -59,7 +59,8 @@ _WANTS: dict[str, re.Pattern[str]] = {
             (
                 "lines",
                 r"\b(?:show|print|see|give|quote) (?:me )?(?:all )?(?:the )?(?:raw |log |actual |exact )?"
-                r"(?:lines?|log|evidence|excerpt)\b|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行(?![吗不么嘛])|原文|日志)",
+                r"(?:lines?|log|evidence|excerpt)\b|^\W*(?:and |so )?(?:in |on )?which (?:files?|lines?)\W*$"
+                r"|(?:看|给我?)(?:一?下)?(?:原始|那几|日志)?(?:行(?![吗不么嘛])|原文|日志)",
             ),
             (
                 "short",

@@ -29,6 +29,7 @@ from ..question.understand import Question
 from ..question.wants import open_question
 from ..ranking import Hypothesis, rank
 from ..respond import same_variable
+from .measured import measured, since
 
 SAID = phrases(
     "questions about an answer",
@@ -105,7 +106,7 @@ def rejoin(asked: Question, answer: Answer, books: Index) -> str | None:
     """What is said to a question about the answer, or None where the message is something else."""
     if answer.seen is None:
         return None
-    for tell in (_sure, _against, _else, _why_change, _why_not):
+    for tell in (_sure, _against, _else, _since, _why_change, _why_not):
         if said := list(tell(asked.own, answer, books)):
             return "\n".join(said)
     return None
@@ -127,7 +128,8 @@ def verdicts(answer: Answer, own: bool) -> str:
         if told := _told(s.findings, number, lang):
             said.append(SAID["shown"].say(lang, what=s.symptom.kind.name.say(lang), findings=told))
     if not said:
-        said = list(_leader(answer)) if own and open_question(asked.own) else [SAID["can"].say(lang)]
+        said = list(_leader(answer)) if own and open_question(asked.own) else list(measured(asked.own, answer))
+        said = said or [SAID["can"].say(lang)]
     return "\n".join((*said, SAID["stands"].say(lang, headline=headline(d, lang, True))))
 
 
@@ -154,6 +156,10 @@ def _against(own: str, answer: Answer, books: Index) -> Iterator[str]:
         yield from _leader(answer)
         told = _told(top.against, _numbers(answer), lang)
         yield SAID["against" if told else "not-against"].say(lang, findings=told)
+
+
+def _since(own: str, answer: Answer, books: Index) -> Iterator[str]:
+    yield from since(own, answer)
 
 
 def _else(own: str, answer: Answer, books: Index) -> Iterator[str]:

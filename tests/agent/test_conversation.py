@@ -159,6 +159,14 @@ WHOLE = ("Fixed when", "满足才算修好", "Looked at:", "检查：")
         ("what speaks against it?", "against"),
         ("I suspect the tokenizer", "You suspect"),
         ("is the moon full?", "no answer of its own"),
+        ("which rank of the moon is it?", "no answer of its own"),
+        ("from which step on is it bad?", "The first sign of it is at step 3350: F"),
+        ("when did it start to go wrong?", "The first sign of it is at step 3350: F"),
+        ("从哪一步开始坏的？", "最早的迹象在第 3350 步：F"),
+        ("from which step should I resume?", "Not before the one change"),
+        ("what is the weight decay?", "`weight_decay` is 0.0 (train.yaml:"),
+        ("how high is grad_norm?", "156 values are nan or infinite"),
+        ("which line?", " | "),
     ],
 )
 def test_a_question_about_the_answer_gets_an_answer_of_its_own_in_a_few_lines(known, asked, told):
