@@ -33,7 +33,7 @@ from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
 from .paths import PASTED, path_of
 from .propose import Nothing, Proposal, propose
-from .question.parts import as_run, is_message
+from .question.parts import DECODED, as_run, is_message
 from .question.understand import Question, understand
 from .ranking import ASKED, SHOWN, Leads
 from .respond import respond
@@ -237,16 +237,18 @@ def _hits(asked: Question, seen: Look | None, paths: bool, books: Index) -> Sequ
         return books.search(_words(asked, (seen and asked.described) or None))
     named = [f for f in seen.findings if f.severity in SHOWN and f.code != UNNAMED]
     own = asked.described or asked.own if named else asked.own
-    rest = replace(asked, pasted=_unread(asked, named)) if named else asked
+    rest = replace(asked, pasted=_unread(asked, named))
     alone, both = books.search(own), books.search(_words(rest, own))
     return alone if alone and alone[0].score >= both[0].score else both
 
 
 def _unread(asked: Question, named: Sequence[Finding]) -> str:
-    """The paste without the lines that a finding names, messages that a signature knows, and records of data."""
+    """The paste without records of data and decoded prompts, whose words are about anything; where something was
+    read of it, without the lines that a finding names and messages that a signature knows."""
     read = {e.line for f in named for e in f.evidence if e.file == PASTED}
     lines = enumerate(asked.pasted.splitlines(), 1)
-    return "\n".join(x for n, x in lines if n not in read and not QUOTED.match(x) and not is_message(x))
+    data = [(n, x) for n, x in lines if not (QUOTED.match(x) or DECODED.match(x))]
+    return "\n".join(x for n, x in data if not named or (n not in read and not is_message(x)))
 
 
 def _unreassured(findings: Sequence[Finding], asked: Question) -> tuple[Finding, ...]:

@@ -15,6 +15,9 @@ from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
+SPECIAL = r"(?:<\|?[\w/-]{1,30}\|?>|\[(?:PAD|CLS|SEP|UNK|INST)\])"
+"""A token that a tokenizer adds: a line that begins with one is a decoded prompt."""
+DECODED = bounded(rf"(?i)^\s*{SPECIAL}")
 _PASTED = bounded(
     r"^\s*(?:\[[\w./: -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
     r"|(?:INFO|WARN(?:ING)?|ERROR"
@@ -29,7 +32,7 @@ _PASTED = bounded(
     r"|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[a-z_]{2,20} [a-z_]{2,20}: (?:[-+\d.e]{1,20}|true|false|none)\s*$"
     r"|[IWEF]\d{4} |[#$>]\s|Processing"
     r"|\s{2,}\S"
-    r"|at \S+\(|[@+-]{2,}|(?:<\|?[\w/-]{1,30}\|?>|\[(?:PAD|CLS|SEP|UNK|INST)\])\s{0,2}\S)",
+    r"|at \S+\(|[@+-]{2,}|" + SPECIAL + r"\s{0,2}\S)",
     re.IGNORECASE,
 )
 _NUMBER = bounded(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]*\w)", re.IGNORECASE)
