@@ -276,7 +276,7 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
 
     Words that name the symptom which it explains count once a finding speaks for it, and more than weakly. Where the
     run shows something and nothing of this entry, the words count little: the person describes a symptom, the run
-    shows its cause.
+    shows its cause. An error that no signature names shows none.
     """
     for_ = entry.speaks.for_
     speaking = {
@@ -286,7 +286,7 @@ def _words(entry: Entry, by_code: Mapping[str, Finding], relevance: Mapping[str,
         return max(relevance.get(id, 0.0) for id in (entry.id, *entry.explains))
     if speaking:
         return relevance.get(entry.id, 0.0)
-    shown = any(f.severity in SHOWN for f in by_code.values())
+    shown = any(f.severity in SHOWN and not is_bare(f) and f.code != UNNAMED for f in by_code.values())
     return relevance.get(entry.id, 0.0) * (UNSEEN if shown else 1.0)
 
 

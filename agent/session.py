@@ -18,6 +18,7 @@ from ..knowledge.words import tokens
 from ..tools.findings import Finding, clean
 from ..tools.keeping import lost
 from ..tools.logs.detectors.detector import stage_of
+from ..tools.logs.signatures.match import QUOTED
 from ..tools.run import Run
 from ..tools.secrets import redact
 from ..tools.settings import Settings
@@ -30,12 +31,13 @@ from .evidence import Look, look, named_or_worst
 from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
-from .paths import path_of
+from .paths import PASTED, path_of
 from .propose import Nothing, Proposal, propose
-from .question.parts import as_run
+from .question.parts import DECODED, as_run, is_message
 from .question.understand import Question, understand
-from .ranking import ASKED, Leads
+from .ranking import ASKED, SHOWN, Leads
 from .respond import respond
+from .signs.standing import UNNAMED
 from .untold import Missing, scores_of, shown_beside
 from .wording.tongue import PLEASE, UNSAID, third
 
@@ -202,7 +204,7 @@ def _answer(
 def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in_field: bool) -> Diagnosis:
     """The causes ranked: beside a run by what it shows, without one by the words."""
     words = _words(asked)
-    hits = books.search(_words(asked, asked.described) if seen and asked.described else words)
+    hits = _hits(asked, seen, paths, books)
     if not seen:
         if len(tokens(words)) < NAMED and hits and hits[0].score < MEANT:
             hits = []
@@ -226,6 +228,27 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     stopped = any(s.kind.ends for s in asked.symptoms)
     found = diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, **more, stopped=stopped)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
+
+
+def _hits(asked: Question, seen: Look | None, paths: bool, books: Index) -> Sequence[Hit]:
+    """The entries that the words mean; beside a run what was described. Of a paste what was read of it counts as that
+    and not as words too, and the rest of it only where it says more clearly than the person what is meant."""
+    if not seen or not asked.pasted or paths:
+        return books.search(_words(asked, (seen and asked.described) or None))
+    named = [f for f in seen.findings if f.severity in SHOWN and f.code != UNNAMED]
+    own = asked.described or asked.own if named else asked.own
+    rest = replace(asked, pasted=_unread(asked, named))
+    alone, both = books.search(own), books.search(_words(rest, own))
+    return alone if alone and alone[0].score >= both[0].score else both
+
+
+def _unread(asked: Question, named: Sequence[Finding]) -> str:
+    """The paste without records of data and decoded prompts, whose words are about anything; where something was
+    read of it, without the lines that a finding names and messages that a signature knows."""
+    read = {e.line for f in named for e in f.evidence if e.file == PASTED}
+    lines = enumerate(asked.pasted.splitlines(), 1)
+    data = [(n, x) for n, x in lines if not (QUOTED.match(x) or DECODED.match(x))]
+    return "\n".join(x for n, x in data if not named or (n not in read and not is_message(x)))
 
 
 def _unreassured(findings: Sequence[Finding], asked: Question) -> tuple[Finding, ...]:

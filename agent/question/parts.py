@@ -15,19 +15,24 @@ from ...tools.patterns import bounded
 
 OWN_LIMIT = 4000
 """Characters of the person's own words that are understood; more is a paste, whatever it looks like."""
+SPECIAL = r"(?:<\|?[\w/-]{1,30}\|?>|\[(?:PAD|CLS|SEP|UNK|INST)\])"
+"""A token that a tokenizer adds: a line that begins with one is a decoded prompt."""
+DECODED = bounded(rf"(?i)^\s*{SPECIAL}")
 _PASTED = bounded(
-    r"^\s*(?:\[[\w./ -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
+    r"^\s*(?:\[[\w./: -]+\][\s:]|\"[\w./-]+\"\s*:|\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d{1,2}:\d\d:\d\d|\[?rank ?\d|\d+:\s"
     r"|(?:INFO|WARN(?:ING)?|ERROR"
-    r"|DEBUG|CRITICAL|FATAL|PANIC)\b|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
-    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}(?:[A-Z]\w*)?(?:Error|Exception|Warning):|\|.*\|"
+    r"|DEBUG|CRITICAL|FATAL|PANIC)\b|[A-Z]:[\\/]\w"
+    r"|(?:wandb|srun|slurmstepd|torchrun|deepspeed|swanlab|kernel|dmesg)\S*: "
+    r"|Traceback|File \"|\{.*[:=]|(?:[a-z]\w{0,30}\.){0,4}(?:[A-Z]\w*)?(?:Error|Exception|Warning)\s{0,8}:|\|.*\|"
     r"|[\w./-]+ ?\| ?[-+]?[\d.]+\s*$|[\w./-]{2,40}\.(?:json|log|txt|ya?ml|py|csv|err|out)(?::\d+)?: "
+    r"|[\w./-]{1,80}\.[a-z]{1,4}:\d{1,6}[\])]? "
     r"|[\w./-]{2,40} [-+]?(?:\d+(?:\.\d+)?(?:e-?\d+)?|nan|inf)\s*$|(?:step|iter(?:ation)?"
     r"|epoch)\b\W{0,3}\d"
     r"|[-+\w./]+(?:\s*[,;\t]\s*[-+\w./%]+){2,}\s*$|[-+\w./]+(?:[,;\t][-+\w./%]+)+\s*$"
     r"|\s*[\w.-]+\s*[:=]\s*\S{1,60}\s*$|[a-z_]{2,20} [a-z_]{2,20}: (?:[-+\d.e]{1,20}|true|false|none)\s*$"
     r"|[IWEF]\d{4} |[#$>]\s|Processing"
     r"|\s{2,}\S"
-    r"|at \S+\(|[@+-]{2,})",
+    r"|at \S+\(|[@+-]{2,}|" + SPECIAL + r"\s{0,2}\S)",
     re.IGNORECASE,
 )
 _NUMBER = bounded(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]*\w)", re.IGNORECASE)
@@ -37,8 +42,12 @@ _CURVES = bounded(
     r"\W*(?:epoch|step|iter(?:ation)?)s?[\s,;|]+train(?:ing)?[\s,;|]+(?:val(?:id(?:ation)?)?|eval)\W*$", re.IGNORECASE
 )
 _FIGURE = bounded(r"[-+]?\d[\d.,]{0,20}(?:e[-+]?\d{1,3})?")
+MESSAGES = 200
+"""Lines of a message in which known error messages are looked for."""
 ROW = 120
 """Characters of a line up to which it can be a row like another."""
+_CODED = bounded(r"[()\[\]{}=<>_]|--\w|::|\w\.\w{2}")
+"""What programs write and a person telling of a trouble seldom does: calls, options, members."""
 _WITHIN = bounded(
     r"\b(?:this|the) (?:file|log|line|script|config\w*|document|table)\b|\b(?:reads?|reading|parsing|sees) this\b"
     r"|[本此][文行段]件?|本日志|[读看]到[这此本]",
@@ -57,7 +66,9 @@ _VOICE = bounded(
     r"|[我咱]|为什么|为啥|怎么|是不是|吗|帮|如下|^[\u3400-\u9fff\w，,、 ]{2,30}[：:]\s*$"
 )
 """What a person says around a log: asks, speaks of themselves, or announces what follows; programs say "you"."""
-_PAIR = bounded(r"[\w/.-]+\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE)
+_PAIR = bounded(
+    r"(?<![a-z])(?!(?:cuda|npu|xpu|gpu|localhost):)[a-z_/.-][\w/.-]*\s*[:=]\s*[-+]?(?:\d|nan|inf)", re.IGNORECASE
+)
 _SENTENCE = bounded(r"(?<=[.!?;])(?=\s|[\u3400-\u9fff]|$)\s*|(?<=[。！？；])(?![。！？；…”’」』）)])\s*|\n+")
 _CLAUSE = bounded(
     r"[,，;；](?!\s{0,3}(?:no|right|huh|eh|yes|yeah|correct|agree|innit)\W{0,3}$)\s*|(?<!bet)(?<!guess)(?<!theory)(?<!hunch)(?<!suspect)(?<!verdict)(?<!diagnosis)[:：](?!\s?\d)\s*|\s+-+\s+"
@@ -79,7 +90,7 @@ def split(text: str) -> tuple[str, str, tuple[int, ...]]:
     lines = text.splitlines()
     if len(lines) < 2:
         return (text, "", ()) if len(text) <= OWN_LIMIT else (text[:OWN_LIMIT], text, ())
-    pasted = list(_pasted(lines))
+    pasted = _with_messages(lines, list(_pasted(lines)))
     orders = set(_orders(lines, pasted))
     kept = [(line, paste) for n, (line, paste) in enumerate(zip(lines, pasted, strict=True), 1) if n not in orders]
     lines = [line for line, _ in kept]
@@ -102,6 +113,24 @@ def _pasted(lines: Sequence[str]) -> Iterator[bool]:
         paste = fenced or row or alike or _looks_pasted(line)
         columns = line.count(",") if paste else 0
         yield paste
+
+
+def _with_messages(lines: Sequence[str], pasted: Sequence[bool]) -> list[bool]:
+    """Of each line, whether it was pasted: so is a message of a library that a signature knows, in which nobody
+    speaks, beside what was pasted or with a program's marks in it; the first line is a person's."""
+    out = list(pasted)
+    for n, line in enumerate(lines[:MESSAGES]):
+        beside = (n and out[n - 1]) or (n + 1 < len(lines) and pasted[n + 1])
+        if n and not out[n] and (beside or _CODED.search(line)) and not _VOICE.search(line):
+            out[n] = is_message(line)
+    return out
+
+
+def is_message(line: str) -> bool:
+    """Whether a row of the error signatures is proven by the line."""
+    from ...tools.logs.signatures.match import says  # the table takes a while to load, and most messages are short
+
+    return bool(line.strip()) and says(line)
 
 
 def _within(lines: Sequence[str], pasted: Sequence[bool]) -> list[bool]:

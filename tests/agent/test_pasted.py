@@ -177,3 +177,45 @@ def test_what_only_tells_of_an_order_is_none(line):
 )
 def test_an_order_in_the_dress_of_a_report_is_one(line):
     assert addressed(line)
+
+
+SAID = (
+    "With a schema for the output the server returns text that is not valid JSON, guided decoding seems to be ignored."
+)
+RECORDS = [
+    '{"model":"tiny:1b","created":"2024-02-02T10:00:00Z","text":"{{ this is a note on memory that grows and leaks"}',
+    '"answers": [["The optimizer state does not fit, so the host runs out of memory"]]',
+]
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_what_a_record_of_data_is_about_is_no_matter_of_the_run(record):
+    alone, with_it = ask(SAID).diagnosis, ask(f"{SAID}\n{record}").diagnosis
+    assert with_it.top is not None
+    assert with_it.top.entry.id == alone.top.entry.id == "constrained-decoding-failure"
+    assert with_it.state == alone.state
+
+
+def test_a_metric_line_that_shows_nothing_does_not_outweigh_the_words():
+    said = "sft is done, but my chat script does not use the chat template of training: the answers are garbled"
+    rows = "{'loss': 4.1, 'learning_rate': 2e-06, 'epoch': 1.2}\n{'loss': 3.2, 'learning_rate': 4e-06, 'epoch': 2.4}"
+    assert ask(f"{said}\n{rows}").diagnosis.top.entry.id == "chat-template-mismatch"
+
+
+WATCHDOG = (
+    "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE, "
+    "Timeout(ms)=600000) ran for 600411 milliseconds before timing out."
+)
+
+
+def test_what_was_read_of_a_paste_does_not_speak_as_words_too():
+    said = "rank 0 tokenizes the corpus for an hour and the others time out"
+    assert ask(f"{said}\n{WATCHDOG}").diagnosis.top.entry.id == "rank0-work-timeout"
+    assert ask(f"everything stands still in the middle of training\n{WATCHDOG}").diagnosis.top.entry.id == "nccl-hang"
+
+
+def test_an_error_that_nobody_names_does_not_silence_the_words():
+    said = "git clone of the weights without git lfs: the weight files are 130 bytes, loading them fails"
+    assert (
+        ask(f"{said}\nRuntimeError: Internal: could not parse blob").diagnosis.top.entry.id == "truncated-safetensors"
+    )

@@ -1,5 +1,8 @@
 """Symptoms, wants, topics, phrases: the tables that a message is read by."""
 
+# One line of a log per line, however long.
+# ruff: noqa: E501
+
 import pytest
 
 from triage.agent.question.parts import fenced, piped, sentences, split
@@ -182,3 +185,43 @@ def test_what_is_piped_and_no_log_is_a_persons():
 
 def test_fences_of_a_log_do_not_end_it():
     assert split("why?\n" + fenced("a b c\n```\nd e f"))[0] == "why?"
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        ('  File "/srv/env/lib/router.py", line 12, in boot', "Not enough memory. Please try to increase --mem-fraction-static."),
+        ("INFO:     Waiting for application startup.", "Worker says: Cannot re-initialize CUDA in forked subprocess. Use spawn"),
+        ("ERROR 02-03 11:00:00 [w.py:9] worker failed", "NCCL WARN Duplicate GPU detected: rank 1 and rank 5 both on CUDA device"),
+        ("D:\\build\\c10\\alloc.cpp:99] data.", "DefaultCPUAllocator: not enough memory: you tried to allocate 77 bytes."),
+        ("aten/wrap.cc:61 WARN no verbs", "socket.h:201 WARN Socket creation failed : Address family not supported by protocol"),
+    ],
+)  # fmt: skip
+def test_a_message_that_a_signature_knows_is_the_pastes(before, message):
+    own, pasted, _ = split(f"it does not come up, why?\n{before}\n{message}")
+    assert own == "it does not come up, why?"
+    assert pasted == f"{before}\n{message}"
+
+
+def test_a_message_with_a_programs_marks_is_pasted_though_nothing_stands_beside_it():
+    said = "Tuner.__init__() got an unexpected keyword argument 'processor'"
+    assert split(f"the notebook stops\n{said}")[1] == said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I get CUDA out of memory after a while",
+        "CUDA out of memory again after a while, on both cards",
+        "两张卡都 CUDA out of memory，怎么办",
+        "Copies from cuda:0 to cuda:1 arrive as zeros, and over the host they are right.",
+    ],
+)
+def test_what_a_person_tells_of_an_error_is_theirs(line):
+    assert split(f"my second run dies\n{line}")[:2] == (f"my second run dies\n{line}", "")
+
+
+def test_a_decoded_prompt_is_pasted_and_a_sentence_about_one_is_not():
+    decoded = "<|startoftext|>Tell me a tale<|pad|><|pad|>"
+    asked = "my samples begin with <s><s>, is that right?"
+    assert split(f"{asked}\n{decoded}")[:2] == (asked, decoded)

@@ -1,5 +1,8 @@
 """The signature table tests itself; the matcher finds the same with and without hyperscan and tells cause from echo."""
 
+# One line of a log per line, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import pytest
@@ -206,3 +209,25 @@ def test_a_program_that_a_log_begins_with_tells_no_failure():
         "\n".join([*steps, "ValueError: num_heads must be divisible by tp, see _split."])
     )
     assert "sizes-not-divisible" in codes(PROGRAM[:60] + "\nnum_heads must be divisible by tp, see _split.\n")
+
+
+FRAMES = 'Traceback (most recent call last):\n  File "/w/{0}.py", line 8, in main\n    x()\n'
+LOADS = '  File "/env/transformers/modeling_utils.py", line 90, in from_pretrained\n    y()\n'
+FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "phase"),
+    [
+        (FRAMES.format("chat_demo") + LOADS + FULL, "oom-in-loading"),
+        ("ERROR failed to load model tiny: CUDA out of memory. Tried to allocate 2.00 GiB\n", "oom-in-loading"),
+        ("torch.cuda.OutOfMemoryError   : self.optimizer.step()CUDA out of memory. Tried to allocate 1.00 GiB\n", "oom-in-optimizer-step"),
+        ("OutOfMemoryError: optim.step(closure) CUDA out of memory. Tried to allocate 1.00 GiB\n", "oom-in-optimizer-step"),
+        (FRAMES.format("run_sft") + LOADS + FULL, None),
+        (FRAMES.format("go") + LOADS + '  File "/w/m.py", line 3, in forward\n    z()\n' + FULL, None),
+        ("RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB, loaded model is kept\n", None),
+    ],
+)  # fmt: skip
+def test_out_of_memory_tells_whether_weights_were_only_loaded_and_of_a_garbled_line_what_ran(text, phase):
+    told = {code for code in codes(text) if code in ("oom-in-loading", "oom-in-optimizer-step")}
+    assert told == ({phase} if phase else set())

@@ -10,11 +10,12 @@ from .signature import S0, S1, S2, S3, Signature
 ROWS = (
     Signature(
         "kv-cache-oom", S0,
-        r"No available memory for the cache blocks|[Ff]ailed to allocate (memory|buffer) for (KV|kv) cache|llama_kv_cache_init\(\) failed|KV cache.{0,80}(larger|exceeds?).{0,60}(available|maximum number of tokens)|maximum number of tokens that can be stored in KV cache|memory.{0,40}needed for KV cache|Not enough memory\. Please try to increase --mem-fraction-static|Not enough memory to handle \d+ (prefill )?tokens|No enough (gpu memory for runtime|blocks)",
+        r"No available memory for the cache blocks|[Ff]ailed to allocate (memory|buffer) for (KV|kv) cache|llama_kv_cache_init\(\) failed|KV cache.{0,80}(larger|exceeds?).{0,60}(available|maximum number of tokens)|maximum number of tokens that can be stored in KV cache|memory.{0,40}needed for KV cache|[Nn]ot enough memory[.,!:]{0,2} ?([Pp]lease |[Tt]ry ).{0,40}mem[-_]fraction[-_]static|Not enough memory to handle \d+ (prefill )?tokens|No enough (gpu memory for runtime|blocks)",
         "no GPU memory is left for the KV cache", "没有显存留给 KV cache",
         (
             "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
             "Failed to allocate memory for KV cache",
+            "RuntimeError: Not enough memory. Please try increasing --mem-fraction-static. Current value: mem_fraction_static=0.7",
             "Server error: Not enough memory to handle 4096 prefill tokens. You need to decrease `--max-batch-prefill-tokens`",
             "RuntimeError: No enough gpu memory for runtime.",
             "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (22000).",
@@ -59,12 +60,16 @@ ROWS = (
     ),
     Signature(
         "host-oom", S0,
-        r"[Oo]ut of memory: Killed process|oom-kill|oom_kill|OOM [Kk]illed|OOMKilled|low on resource: memory|DefaultCPUAllocator: (can't|not enough)|^MemoryError|MemoryError: (Unable|bad)|Killed by the OOM killer|std::bad_alloc|Cannot allocate memory|ray\.exceptions\.OutOfMemoryError|Some of the step tasks have been OOM Killed|killed due to memory pressure \(OOM\)",
+        r"[Oo]ut of memory: Killed process|oom-kill|oom_kill|OOM [Kk]illed|OOMKilled|low on resource: memory|CPUAllocator: (can't|not enough)|not enough memory: you tried to allocate \d|\[WinError (8|1455)\]|\(os error 1455\)|The paging file is too small|页面文件太小|ggml_aligned_malloc: insufficient memory|CUDA_HOST buffer of size .{0,40}(failed|out of memory)|[Ff]ailed to (mmap|allocate) .{1,80}Cannot allocate memory|^MemoryError|MemoryError: (Unable|bad)|Killed by the OOM killer|std::bad_alloc|Cannot allocate memory|ray\.exceptions\.OutOfMemoryError|Some of the step tasks have been OOM Killed|killed due to memory pressure \(OOM\)",
         "the host's memory ran out and the process was killed", "主机内存耗尽，进程被杀",
         (
             "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:91234kB",
             "RuntimeError: [enforce fail at alloc_cpu.cpp:83] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 68719476736 bytes.",
             "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch",
+            "DefaultCPUAllocator: not enough memory: you tried to allocate 734003200 bytes.",
+            "OSError: [WinError 1455] The paging file is too small for this operation to complete. Error loading \"c10.dll\" or one of its dependencies.",
+            "OSError: 页面文件太小，无法完成操作。 (os error 1455)",
+            "ggml_aligned_malloc: insufficient memory (attempted to allocate 4096.00 MB)",
             "[ 1234.5] Memory cgroup out of memory: Killed process 4242 (python) total-vm:91234kB",
         ),
         ("exitcode  : -9 (pid: 845)", "Killed", "oom_killer_adj is set to 0"),
@@ -72,12 +77,13 @@ ROWS = (
     ),
     Signature(
         "killed-without-reason", S0,
-        r"[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|[Ee]xit ?[Cc]ode\s*:?\s*(-9|137)\b|return (code = )?-9\b|(was|is) killed by signal: Killed|exited on signal 9\b|terminated with signal SIGKILL|DataLoader worker \(pid\(s\) .{1,80}exited unexpectedly|^Killed$|: line \d+:\s+\d+ Killed\b",
+        r"[Ss]ignal 9 \(SIGKILL\)|Signals\.SIGKILL: 9|[Ee]xit ?[Cc]ode\s*:?\s*(-9|137)\b|return (code = )?-9\b|(was|is) killed by signal: Killed|exited on signal 9\b|signal(l?ed)? .{0,30}\bwith signal 9\b|terminated with signal SIGKILL|DataLoader worker \(pid\(s\) .{1,80}exited unexpectedly|^Killed$|: line \d+:\s+\d+ Killed\b",
         "the process was killed (SIGKILL), and this line does not say by whom: the host's memory, or somebody from outside", "进程被强制杀死（SIGKILL），这一行没有说明原因：主机内存耗尽，或被外部杀掉",
         (
             "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.",
             "  exitcode  : -9 (pid: 845)",
             "command terminated with exit code 137",
+            "Shard process was signaled to shutdown with signal 9 rank=0",
             "RuntimeError: DataLoader worker (pid 77) was killed by signal: Killed.",
             "Killed",
             "run.sh: line 14: 22133 Killed                  python train.py --config a.yaml",
@@ -87,7 +93,7 @@ ROWS = (
     ),
     Signature(
         "shm-exhausted", S0,
-        r"insufficient shared memory|/(dev|run)/shm.{0,80}(No space|ENOSPC|full|too small|空间不足|已满)|No space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}(No space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return (code = )?-7\b|Signal 7 \(SIGBUS\)",
+        r"insufficient shared memory|/(dev|run)/shm.{0,80}(No space|ENOSPC|full|too small|空间不足|已满)|No space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}(No space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return (code = )?-7\b|Signal 7 \(SIGBUS\)|[Ss]ignal(l?ed)? .{0,30}\bsignal:? 7\b|exited on signal 7\b|died with <Signals\.SIGBUS|(with|by|received|signal) SIGBUS\b|^Bus error|: line \d+:\s+\d+ Bus error|Fatal Python error: Bus error|exit(ed with)?( exit)? code:? 135\b|Caught signal 7 \(Bus error",
         "shared memory (/dev/shm) is too small", "共享内存（/dev/shm）不足",
         (
             "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
@@ -98,8 +104,12 @@ ROWS = (
             "错误：写入共享内存失败，空间不足",
             "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7) local_rank: 0 (pid: 37386) of binary: python",
             "[Error][launch.py:300:sigkill_handler] exits with return -7",
+            "Error: Shard process was signaled to shutdown with signal 7 rank=1",
+            "serve.sh: line 9: 4411 Bus error               (core dumped) python -m server",
+            "command terminated with exit code 135",
+            "Fatal Python error: Bus error",
         ),
-        ("OSError: [Errno 28] No space left on device: '/data/out'", "Increase /dev/shm if workers crash"),
+        ("OSError: [Errno 28] No space left on device: '/data/out'", "Increase /dev/shm if workers crash", "was signaled to shutdown with signal 15", "exit code 1357"),
     ),
     Signature(
         "disk-full", S0,

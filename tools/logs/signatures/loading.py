@@ -41,11 +41,12 @@ ROWS = (
     ),
     Signature(
         "version-mismatch", S1,
-        r"data did not match any variant of untagged enum|is required for a normal functioning of this module, but found|VersionConflict: \(|'(Dynamic|Static|Hybrid|EncoderDecoder)?Cache' object has no attribute|'\w{1,40}Config' object has no attribute '(rope_theta|rope_scaling|rope_parameters|torch_dtype|dtype)'",
+        r"data did not match any variant of untagged enum|is required for a normal functioning of this module, but found|VersionConflict: \(|'(Dynamic|Static|Hybrid|EncoderDecoder)?Cache' object has no attribute|'\w{1,40}Config' object has no attribute '(rope_theta|rope_scaling|rope_parameters|torch_dtype|dtype)'|'\w{1,40}Tokenizer(Fast)?' object has no attribute '(sp_model|sp_tokenizer|tokenizer|mergeable_ranks|IMAGE_ST|_added_tokens_\w{1,20})'",
         "installed versions do not fit each other or the files", "已安装版本彼此或与文件不匹配",
         ("Exception: data did not match any variant of untagged enum PyPreTokenizerTypeWrapper at line 78 column 3", "ImportError: tokenizers>=0.19,<0.20 is required for a normal functioning of this module, but found tokenizers==0.15.2.",
-         "pkg_resources.VersionConflict: (torch 2.1.0, Requirement.parse('torch>=2.3'))", "AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'"),
-        ("tokenizers 0.19 is required, found 0.19.1", "AttributeError: 'MyConfig' object has no attribute 'width'"),
+         "pkg_resources.VersionConflict: (torch 2.1.0, Requirement.parse('torch>=2.3'))", "AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'",
+         "AttributeError: 'TeleTokenizer' object has no attribute 'sp_model'"),
+        ("tokenizers 0.19 is required, found 0.19.1", "AttributeError: 'MyConfig' object has no attribute 'width'", "AttributeError: 'MyTokenizer' object has no attribute 'split_words'"),
     ),
     Signature(
         "hub-unreachable", S0,
@@ -81,6 +82,27 @@ ROWS = (
         "the build or the driver gives no usable GPU", "构建或驱动没有可用的 GPU",
         ("docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].",),
         ("capabilities: [[gpu]]",),
+    ),
+    Signature(
+        "tokenizer-model-unreadable", S1, r"sentencepiece_processor\.cc.{0,20}ParseFromArray|[Ii]nternal: [Cc]ould not parse ModelProto|Error parsing line b'.{0,20}version https://git-lfs",
+        "the tokenizer's model file is no such file: cut off, a pointer, or of another format", "分词器的模型文件不是有效文件：不完整、只是指针，或是别的格式",
+        ("RuntimeError: Internal: src/sentencepiece_processor.cc(908) [model_proto->ParseFromArray(serialized.data(), serialized.size())]",
+         "RuntimeError: Internal: could not parse ModelProto from /w/m/tokenizer.model", "ValueError: Error parsing line b'version https://git-lfs.github.com/spec/v1' in ./tokenizer.model"),
+        ("sentencepiece_trainer.cc(178) LOG(INFO) Running command", "SentencePiece model loaded"),
+    ),
+    Signature(
+        "number-too-large-for-half", S1, r"value cannot be converted to type (at::|c10::)?(Half|BFloat16|Float8\w{0,12}|float16)\b.{0,10}without overflow",
+        "a number that does not fit into the half type is put into a tensor of it: a constant of a mask, or a value that overflowed", "要写入半精度张量的数超出了该类型的范围：掩码里的常数，或已溢出的值",
+        ("RuntimeError: value cannot be converted to type at::Half without overflow: -1e+30", "RuntimeError: value cannot be converted to type c10::Half without overflow"),
+        ("RuntimeError: value cannot be converted to type int64_t without overflow", "converted to type at::Half"),
+    ),
+    Signature(
+        "media-tokens-mismatch", S1,
+        r"([Ii]mage|[Vv]ideo|[Aa]udio) features and \w{5} tokens do not match|[Mm]ismatch(ed)? (in|between) .{0,60}\b(image|video|audio)\W{1,3}(token|feature|placeholder)|(image|video|audio|multimodal) (tokens?|placeholders?|features?)\b.{0,60}(do(es)? ?n[o']t match|mismatch)|multimodal tokens to \d{1,6} placeholders|[Ff]ound more \S{0,20} ?(image|video|audio) placeholders",
+        "the places for images, video or sound in the text are not as many as what was encoded", "文本中图像、视频或音频的占位数与编码得到的数量不一致",
+        ("ValueError: Image features and image tokens do not match: tokens: 411, features 412", "ValueError: Video features and video tokens do not match: tokens: 90, features 1800",
+         "ValueError: Mismatch in `image` token count between text and `input_ids`. Got ids=[1020] and text=[2040].", "ValueError: Attempted to assign 3 x 576 = 1728 multimodal tokens to 1152 placeholders"),
+        ("image tokens: 576", "features match"),
     ),
     Signature(
         "command-missing", S1, r"launcher '\w{1,20}' not installed",

@@ -189,6 +189,11 @@ def prove(row: int, line: str, number: int = 0, commented: bool = False, opens: 
     return next((hit for hit in hits if hit is not None), None)
 
 
+def says(line: str) -> bool:
+    """Whether any row is proven by this line."""
+    return any(prove(row, line) is not None for row, _ in find_plain(line.encode()))
+
+
 def _parts(line: str) -> Iterator[str]:
     """What stands behind a progress bar, then the whole line."""
     end = 0

@@ -28,6 +28,8 @@ class Phase:
     zh: str
     not_above: re.Pattern[str] = re.compile(r"(?!)")
     """A frame further out that shows that something else had called it."""
+    said: re.Pattern[str] = re.compile(r"(?!)")
+    """What a line of the error itself says of it, where several ranks wrote into one another, or a program told it."""
 
 
 PHASES = (
@@ -62,6 +64,26 @@ PHASES = (
         re.compile(r"in (forward|backward|_call_impl|closure|training_step|compute_loss)$"),
         "the GPU ran out of memory inside the optimizer's step, where its states are created",
         "显存是在优化器 step（创建优化器状态）时耗尽的",
+        said=bounded(r"\boptim(izer)?s?\w{0,10}\.step\([^()]{0,30}\)"),
+    ),
+    Phase(
+        "oom-in-loading",
+        bounded(
+            r"in (from_pretrained|_?load_pretrained_model|load_checkpoint_and_dispatch|load_checkpoint_in_model"
+            r"|dispatch_model|_load_state_dict_into_(meta_)?model|set_module_tensor_to_device|load_weights"
+            r"|_?load_model\w{0,20}|initialize_model|create_weights|replace_with_bnb_linear)$"
+        ),
+        re.compile(r"in (forward|backward|step|generate|profile_run|determine_\w+|training_step)$"),
+        "the GPU ran out of memory while the weights were loaded, before anything was computed",
+        "显存是在加载权重时耗尽的，还没有开始计算",
+        bounded(
+            r"(train|tune|sft|dpo|ppo|grpo|rlhf)\w*\.py\"|in (_?load_best_model|training_step|_?inner_training_loop)$"
+        ),
+        bounded(
+            r"(?i)(fail|error|unable|could not|cannot)\w{0,10} (to )?(load|loading) (the )?(model|weights|checkpoint)"
+            r"|loading (the )?(model|weights|checkpoint).{0,40}(fail|error)|(模型|权重).{0,4}(未成功加载|加载失败)"
+            r"|加载(模型|权重).{0,6}失败"
+        ),
     ),
     Phase(
         "oom-in-forward",
@@ -88,6 +110,9 @@ def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
     for hit in hits:
         told = frames(hit)
         for phase in PHASES:
+            if phase.said.search(hit.text):
+                yield at_frame(phase.code, phase.en, phase.zh, (file, hit.line, hit.text), hit, of)
+                return
             at = next((i for i, (_, text) in enumerate(told) if phase.inside.search(text.rstrip())), None)
             if (
                 at is None
