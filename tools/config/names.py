@@ -22,9 +22,9 @@ ALIASES = {
         "accum": "累积 accum accumulate accumulation acc ga gas accums",
         "grad": "梯度 grad grads gradient gradients",
         "clip": "裁剪 clip clipping clipnorm",
-        "checkpoint": "checkpoint checkpoints checkpointing ckpt ckpts ckpting 检查点",
+        "checkpoint": "checkpoint checkpoints checkpointing checkpointer ckpt ckpts ckpting 检查点",
         "recompute": "recompute rematerialize remat recomputation 重计算",
-        "save": "save saving saves",
+        "save": "save saving saves saver",
         "keep": "keep retain kept",
         "eval": "eval evaluate evaluation val valid validate validation",
         "log": "log logging report",
@@ -77,6 +77,9 @@ ALIASES = {
         "utilization": "utilization utilisation util",
         "worker": "worker workers",
         "pretrained": "pretrained pretrain",
+        "normalization": "normalize normalise normalization normalisation whiten whitening whitened",
+        "advantage": "advantage advantages adv",
+        "penalty": "penalty pen",
         "init": "init initial",
         "gen": "gen generate",
         "file": "file files",
@@ -154,7 +157,7 @@ _SORTING = """
     run runtime experiment exp loop main common default defaults base shared general global all kwargs
     system algo algorithm finetune finetuning ft pretrain sft job launch task pipeline recipe loader
     dataloader precision 0 step basic 训练 配置 参数 加载 misc other scaling applications deployments deployment
-    llm llms loading spec services configs
+    llm llms loading spec services configs option make build create get lib fn factory
 """
 NEUTRAL = frozenset(_SORTING.split())
 """Headings that only sort, with `0` for the first of a list; of every other unknown heading nothing is believed."""
@@ -167,7 +170,7 @@ SCOPES = {
     for scope, words in {
         "optimizer": "optimizer adam adamw lion sgd adafactor optimization optimisation",
         "schedule": "schedule lr",
-        "model": "模型 model backbone network arch architecture transformer policy actor",
+        "model": "模型 model backbone network net arch architecture transformer policy actor",
         "student": "student",
         "data": "数据 data dataset corpus input datasets",
         "batch": "batch batching",
@@ -182,11 +185,17 @@ SCOPES = {
         "algorithm": "ppo grpo rl dpo kto orpo simpo",
         "save": "save checkpoint",
         "log": "log logger",
+        "init": "init",
+        "reward": "reward rewards",
+        "advantage": "advantage",
+        "kl": "kl",
         "decode": "decode decoding gen generation sampling sampler",
     }.items()
     for word in words.split()
 }
 """Word of a heading -> what it is about."""
+ONLY_ALONE = frozenset(("init", "reward", "advantage", "kl"))
+"""Words of a heading that say this only where they are all of it: a `reward_model` is another model."""
 
 NAMES: dict[str, str] = {
     "model": "+model; +model name; +model path; model name path; base model; init from; policy init; base; +backbone; +policy; model source; +model id; pretrained model name path; pretrained path; pretrained name; arch; +pretrained model; student; network; llm; +checkpoint init; init checkpoint; model init",
@@ -195,7 +204,7 @@ NAMES: dict[str, str] = {
     "optimizer": "optimizer; +optimizer name; +optimizer type; optimizer class",
     "learning_rate": "lr; peak lr; max lr; base lr; init lr; lr peak; actor lr; +policy lr; lr max",
     "min_learning_rate": "min lr; lr floor; +end lr; final lr; lr end",
-    "min_lr_ratio": "min lr ratio; lr min ratio; final lr ratio; lr end ratio",
+    "min_lr_ratio": "min lr ratio; lr min ratio; final lr ratio; lr end ratio; min lr rate; lr floor ratio; floor lr ratio",
     "lr_schedule": "schedule; lr schedule; +lr decay style; +schedule name; +schedule type; +lr schedule type",
     "warmup_steps": "warmup; warmup step; +lr warmup; +lr warmup step; warmup iter; warmup update",
     "warmup_ratio": "warmup ratio; +lr warmup ratio",
@@ -203,7 +212,7 @@ NAMES: dict[str, str] = {
     "decay_steps": "lr decay step; decay step",
     "epochs": "epoch; +max epoch; +train epoch; +total epoch",
     "weight_decay": "weight decay",
-    "grad_clip": "grad clip; clip grad; max grad norm; grad norm max; grad norm clip; +clip norm; clip grad norm; +max norm; grad max norm; grad norm limit; +grad clip value; norm clip; +clip",
+    "grad_clip": "clip global norm; clip by global norm; grad clip; clip grad; max grad norm; grad norm max; grad norm clip; +clip norm; clip grad norm; +max norm; grad max norm; grad norm limit; +grad clip value; norm clip; +clip",
     "adam_beta2": "beta2; adam beta2; betas; adam betas; optimizer betas; betas 1; adam betas 1",
     "adam_epsilon": "adam eps; +optimizer eps",
     "precision": "precision; mixed precision; +amp dtype; +train dtype; +compute dtype; +dtype; autocast dtype; amp precision",
@@ -219,7 +228,7 @@ NAMES: dict[str, str] = {
     "data_parallel": "data parallel",
     "zero_stage": "zero stage; zero; +deepspeed zero stage; +deepspeed stage",
     "activation_checkpointing": "grad checkpoint; activation checkpoint; checkpoint activation; checkpoint grad; activation recompute; recompute; full recompute; use grad checkpoint; enable grad checkpoint",
-    "flash_attention": "flash attention; use flash attention; flash; attention implementation; attention impl",
+    "flash_attention": "flash attention; use flash attention; flash; attention implementation; attention impl; attention; attention backend; attention kernel",
     "num_workers": "worker; loader worker; +data worker; dataloader worker; worker device; data loader worker",
     "pin_memory": "pin mem; +loader pin mem",
     "seed": "seed; random seed; +random state; +train seed; +rng seed; +seed everything; +global seed",
@@ -253,16 +262,25 @@ NAMES: dict[str, str] = {
     "intermediate_size": "+ffn; +ffn dim; d ffn; +ffn hidden; ffn width; dim ffn; ffn hidden dim; inner dim; d inner",
     "vocab_size": "vocab",
     "num_experts": "expert; moe expert; local expert; routed expert",
-    "tie_embeddings": "tie emb; tie embedding; tie embeddings; tied embeddings; tied; tie word embeddings; weight tying; tied emb; share embeddings",
+    "tie_embeddings": "tie emb; tie embedding; tie embeddings; tied embeddings; tied; tie word embeddings; weight tying; tied emb; share embeddings; untie emb; untie embeddings; untie word embeddings; untie embeddings and output weights; untied embeddings; logits via embedding",
     "init_std": "init std; init method std; initializer range; std init",
     "norm_epsilon": "+norm eps; +rms norm eps; rms eps; +layer norm eps; ln eps; +layernorm eps; +rmsnorm eps",
     "rope_theta": "rope theta; rope base; rotary base; rotary theta; rope freq base; rotary emb base",
-    "nccl_timeout": "nccl timeout; dist timeout; ddp timeout; distributed timeout",
+    "nccl_timeout": "nccl timeout; dist timeout; ddp timeout; distributed timeout; pg timeout; pg timeout s; pg timeout sec; process group timeout; collective timeout",
+    "max_position_embeddings": "max pos; max position; max positions; max position embeddings",
+    "loss_scale": "loss scale; static loss scale",
+    "reward_clip": "reward clip; clip reward",
+    "advantage_normalization": "advantage normalization; normalization advantage",
+    "engine_kind": "rollout engine; engine; engine name; inference engine; generation backend; rollout backend",
+    "use_kl_loss": "kl in loss; use kl loss",
+    "kl_target": "kl target; target kl",
+    "fp8": "fp8; use fp8",
+    "stop_tokens": "stop token; stop string; stop words",
     "train_tokens": "train token; total token; training token; token total; token budget",
     "sampling": "+do sample",
-    "repetition_penalty": "+repetition penalty; rep penalty",
+    "repetition_penalty": "+repetition penalty; rep penalty; repeat penalty",
     "chat_template": "chat template; template",
-    "packing": "packing; pack; pack sequences; pack samples; sample packing; packed",
+    "packing": "packing; pack; pack sequences; pack samples; sample packing; packed; pack example; pack examples",
 }
 """Variable -> names for it, best first, separated by semicolons; the order of the words of a name counts for nothing.
 
@@ -352,17 +370,24 @@ SCOPED: dict[str, dict[str, str]] = {
         "min_learning_rate": "min; floor; end; final",
         "max_steps": "total; total step; max step",
         "warmup_ratio": "ratio",
+        "min_lr_ratio": "floor ratio; min ratio; end ratio; final ratio",
     },
     "model": {
         "model": "path; name path; name; id; source; from; init; base; checkpoint; pretrained; repo; hf; hub; weight",
         "model_dtype": "dtype; torch dtype",
         "flash_attention": "attention",
         "vocab_size": "vocab",
+        "rope_theta": "theta",
+        "max_position_embeddings": "max pos; max positions",
+        "eos_token_id": "eos token; eos",
+        "pad_token_id": "pad token; pad",
+        "freeze": "freeze",
     },
     "student": {"model": "path; name; model; id; name path; base; checkpoint; init", "model_dtype": "dtype"},
     "data": {
-        "dataset": "path; name; source; root; dir; file; train; train file; uri; id; repo; folder",
+        "dataset": "path; name; source; root; dir; file; train; train file; uri; id; repo; folder; src",
         "sequence_length": "len; max token; cutoff",
+        "pin_memory": "pin; pinned",
     },
     "batch": {
         "micro_batch_size": "device; micro; local; micro device; device micro",
@@ -398,9 +423,10 @@ SCOPED: dict[str, dict[str, str]] = {
         "engine_kind": "kind; name; type; backend",
         "engine_tensor_parallel": "tensor parallel; tensor; tensor model parallel",
         "engine_pipeline_parallel": "pipeline parallel; pipeline",
-        "engine_data_parallel": "data parallel",
+        "engine_data_parallel": "data parallel; replica; replicas",
         "gpu_memory_utilization": "device mem utilization; mem utilization; mem fraction; mem fraction static; mem; device mem fraction",
-        "max_num_seqs": "max seqs; seqs; max running requests; max batch",
+        "max_num_seqs": "max seqs; seqs; max running requests; max batch; slots",
+        "engine_sleep": "sleep; sleep mode; sleep between; enable sleep mode; sleep level",
         "max_model_len": "max model len; max len; ctx len; ctx; max seq len",
         "rope_scaling_type": "rope type; rope scaling type; rope scaling rope type",
         "rope_scaling_factor": "rope factor; rope scaling factor",
@@ -417,17 +443,26 @@ SCOPED: dict[str, dict[str, str]] = {
     "save": {"save_steps": "every; step; every step", "save_total_limit": "keep; limit; keep last; last; max"},
     "log": {"log_steps": "every; step; every step"},
     "decode": {
-        "max_response_length": "max new token; max token; max len; new token; max response; max response token",
-        "repetition_penalty": "repetition penalty; rep penalty; repetition",
-        "sampling": "do sample; sample",
+        "max_response_length": "max new token; max token; max len; new token; max response; max response token; max new",
+        "repetition_penalty": "repetition penalty; rep penalty; repetition; repeat penalty",
+        "sampling": "do sample; sample; greedy",
         "stop_tokens": "stop; stop strings; stop tokens",
     },
     "algorithm": {},
+    "init": {"init_std": "std; sigma; stddev"},
+    "reward": {"reward_clip": "clip; clip value; clip range; max abs; limit"},
+    "advantage": {"advantage_normalization": "normalization"},
+    "kl": {
+        "kl_coef": "coef; beta; weight; penalty; init coef; init",
+        "kl_reward_coef": "reward coef; reward",
+        "kl_loss_coef": "loss coef; loss",
+        "kl_target": "target",
+    },
 }
 """What a short name means below a heading of that scope."""
 SERVED: dict[str, dict[str, str]] = {
     "engine": {
-        "model": "model source; model path; model; path; source; model id; model name",
+        "model": "model source; model path; model; path; source; model id; model name; weight; weights",
         "model_dtype": "dtype",
     },
     "decode": {"sampling_temperature": "temperature"},

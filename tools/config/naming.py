@@ -13,8 +13,8 @@ from functools import cache
 
 from ..patterns import bounded
 from .keys import table
-from .names import FILLERS, JOINED, NAMES, NEUTRAL, OPEN_SCOPES, SCOPED, SCOPES, SERVED, spelled
-from .values import ALONE, PAIR, STAGES, boolean, number
+from .names import FILLERS, JOINED, NAMES, NEUTRAL, ONLY_ALONE, OPEN_SCOPES, SCOPED, SCOPES, SERVED, spelled
+from .values import ALONE, PAIR, STAGES, boolean, number, scaled
 
 Words = frozenset[str]
 LEVEL = re.compile(r"[./:]")
@@ -113,6 +113,12 @@ FITS: dict[str, Callable[[str], bool]] = {
     "head_dim": _number(4, 4096, True),
     "seed": _number(0, 2**64, True),
     "nccl_timeout": _number(1, 1e8),
+    "loss_scale": _number(0, 2**32),
+    "reward_clip": _number(1e-3, 1e4),
+    "kl_target": _number(0, 1e3),
+    "kl_loss_coef": _number(0, 10),
+    "kl_reward_coef": _number(0, 10),
+    "max_position_embeddings": _number(16, 20_000_000, True),
 }  # fmt: skip
 """Whether a value can be the variable's at all, where only the words of its key say so."""
 _COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_steps tensor_parallel pipeline_parallel
@@ -120,7 +126,8 @@ _COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_st
     world_size nodes gpus_per_node num_workers max_num_seqs num_layers num_heads num_kv_heads num_experts lora_rank
     rollout_batch_size rope_original_positions zero_stage"""
 COUNTS = frozenset(_COUNTS.split())
-SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings"))
+SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings", "fp8", "use_kl_loss",
+                      "advantage_normalization", "engine_sleep"))  # fmt: skip
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
 DEVICES, NODES = frozenset(("devices",)), frozenset(("nodes",))
@@ -137,6 +144,8 @@ SERVED_LENGTHS = {
     )
 }
 """Names of a length that is not the training's where nothing is trained."""
+OWN_MODEL = re.compile(r"^(?:actor|policy|student)_(?=[a-z]+_[a-z])")
+"""What a flat name says of the model that is trained: `actor_warmup_steps` are the warm-up of the run."""
 EVERY, LEAST_EVERY = tuple(frozenset((word,)) for word in ("save", "log", "eval")), 5
 """A bare `save: 500` counts steps; a small number may be a switch or count epochs (own judgement)."""
 LEAST_CLIP = 0.5
@@ -199,6 +208,7 @@ def meant(
     *above, last = [p for p in LEVEL.split(key.lstrip("-+~")) if p] or [""]
     if last == "1" and above:
         last = f"{above.pop()} 1"
+    last = OWN_MODEL.sub("", last, count=1)
     said = words(last)
     sections = [w for part in above if (w := words(part) - NEUTRAL)]
     hit = _found(said, sections, beside, trains, samples)
@@ -210,7 +220,13 @@ def meant(
     if not trains and hit[0] == "sequence_length" and said in SERVED_LENGTHS:
         hit = (SERVED_LENGTHS[said], hit[1])
     if trains and hit[0] == "max_model_len" and not scopes & {"engine", "rollout"}:
-        return None
+        if _common().get(said, ("",))[0] != "sequence_length":
+            return None
+        hit = ("sequence_length", hit[1])
+    if not (trains or samples) and hit[0] == "rollout_temperature" and "rollout" not in scopes:
+        hit = ("sampling_temperature", hit[1])
+    if hit[0] == "world_size" and said == DEVICES and NODES in beside:
+        hit = ("gpus_per_node", hit[1])
     return hit if fits(hit[0], text.strip(), said) else None
 
 
@@ -222,8 +238,6 @@ def _doubtful(
         return (number(text) or 0) < LEAST_CLIP
     if said in EVERY:
         return (number(text) or 0) < LEAST_EVERY
-    if variable == "world_size" and said == DEVICES:
-        return NODES in beside
     if variable == "micro_batch_size" and said in (BATCH, TRAIN_BATCH):
         accumulates = any("accum" in name for name in beside)
         return (samples and not accumulates) or "algorithm" in scopes or (said == TRAIN_BATCH and not accumulates)
@@ -243,7 +257,10 @@ def _found(
     if not sections:
         return ("adam_epsilon", 0) if adams else _common().get(said)
     scopes = [next((SCOPES[w] for w in sorted(part) if w in SCOPES), "") for part in sections]
-    known = [bool(s) and all(w in SCOPES or w in said for w in p) for s, p in zip(scopes, sections, strict=True)]
+    known = [
+        bool(s) and (len(p) == 1 or not p & ONLY_ALONE) and all(w in SCOPES or w in said for w in p)
+        for s, p in zip(scopes, sections, strict=True)
+    ]
     if all(known):
         if "engine" in scopes and (hit := _of_engine(said, sections, scopes)):
             return hit
@@ -274,6 +291,7 @@ def fits(variable: str, text: str, said: Words) -> bool:
     """Whether a value can be this variable's, where only the words of its key say that it is."""
     if alone := ALONE.fullmatch(text):
         text = alone[1]
+    text = scaled(variable, text)
     if variable == "grad_clip" and text.lower() in ("null", "none"):
         return True
     if variable == "warmup_steps" and "." in text and said != WARMUP:

@@ -22,7 +22,7 @@ from .syntax.shell import Script
 from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
 from .syntax.shellwords import Traced
-from .syntax.source import Item, Refused, Source, load
+from .syntax.source import ALIAS, Item, Refused, Source, load
 from .values import STAGES
 
 SYNTAX = {
@@ -156,12 +156,16 @@ def _read(source: Source, syntax: str) -> Reading:
 
         return _script(run_script(makefile.as_shell(source.text)), source)
     written = _parse(source, syntax)
+    options = {i.key: i.text or "" for i in written if i.style == ALIAS}
+    written = [i for i in written if i.style != ALIAS]
     items = structure.resolved(written)
     framework = _framework(source.name, items)
     if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
         return job
     own = syntax in OWN or source.name.endswith(".conf")
-    return _believed(source, items, framework, syntax in ("python", "notebook"), own)
+    reading = _believed(source, items, framework, syntax in ("python", "notebook"), own)
+    reading.options = options
+    return reading
 
 
 def reading_of(source: Source, items: list[Item]) -> Reading:
@@ -280,6 +284,7 @@ def _script(script: Script, source: Source) -> Reading:
             part = nobodys if len(nobodys.values) >= len(part.values) + CLEARLY_MORE else part
         part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
         given = [i.text for i in command.items if i.text and PROGRAM.fullmatch(i.text)]
+        reading.words.append(_behind(command.program))
         reading.programs.append((*PROGRAM.findall(command.program), *given))
         _program_model(part, command, source)
         _one_machine(part, command)
@@ -296,6 +301,13 @@ def _script(script: Script, source: Source) -> Reading:
     _environment(reading, script, found, source)
     _directives(reading, script.directives, source)
     return reading
+
+
+def _behind(program: str) -> tuple[str, ...]:
+    """The words of a command behind the program that it runs."""
+    said = program.split()
+    at = next((n for n, word in enumerate(said) if PROGRAM.fullmatch(word)), len(said))
+    return tuple(word for word in said[at + 1 :] if UNKNOWN not in word)
 
 
 def _spelled(command: commands.CommandLine, source: Source, framework: str) -> Reading:

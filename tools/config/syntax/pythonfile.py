@@ -34,7 +34,7 @@ from .program.names import (
 from .program.statements import as_float, assigned, is_main, named, straight
 from .program.values import Names, attributes, called, constant, defaulted, keyword
 from .pytree import walk
-from .source import CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
+from .source import ALIAS, CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
 
 TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
 """Nodes that may set something."""
@@ -110,6 +110,8 @@ class _Reader:
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.options: dict[str, ast.expr] = {}
+        self.places = 0
+        """Options so far that a launch gives by their place."""
 
     def module(self, tree: ast.Module) -> Iterator[Found]:
         self.tree = tree
@@ -253,6 +255,7 @@ class _Reader:
         if (options := pyoptions.options(node, name)) is not None:
             for key, value, how in options:
                 yield from self.value(key, value, how)
+            yield from self.spellings(node, name)
             return
         rows = rows_of(node, self.imports)
         known = {word for row in rows for word in row.means}
@@ -267,6 +270,15 @@ class _Reader:
             self.seen.add(config)
             for key, value in pairs:
                 yield from self.argument(key, value, "", "python")
+
+    def spellings(self, node: ast.Call, name: str) -> Iterator[Found]:
+        """What a launch may write instead of an option's long name, and the options that are told by their place."""
+        start, end = self.span(node)
+        for written, option in pyoptions.called_also(node, name):
+            if written == pyoptions.PLACE:
+                written = str(self.places)
+                self.places += 1
+            yield Found(Item(written, option, ALIAS, start, end))
 
     def argument(self, key: str, value: ast.expr, section: str, style: str) -> Iterator[Found]:
         """One argument of a configuration: a value, or a configuration that is a section of this one."""
