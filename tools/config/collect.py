@@ -47,6 +47,8 @@ class Reading:
     """Short option, or place among the words of the command -> the option of the program that it is."""
     words: list[tuple[str, ...]] = field(default_factory=list)
     """Of each command of the launch the words behind its program that belong to no option."""
+    started: dict[str, Setting] = field(default_factory=dict)
+    """What a command gives that a log shows to have started the run."""
     read_in: set[str] = field(default_factory=set)
     """Files that this script reads in: what they set is set here."""
 

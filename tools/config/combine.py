@@ -13,7 +13,7 @@ from ..settings import Setting, Settings
 from . import programs
 from .collect import Reading
 from .frameworks import named
-from .launched import as_in_file, chosen_sections, layered, without_overridden
+from .launched import as_in_file, chosen_sections, layered, with_parts, without_overridden
 from .printed.logged import with_logs
 from .read import NOT_READ, read_file
 from .syntax.source import Refused, short
@@ -55,6 +55,7 @@ def read_settings(
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     near = _of_attempt(run.artifacts, run, attempt)
     readings = layered([*readings, *beside.tables(near, read)])
+    readings = with_parts(readings)
     as_in_file(readings)
     readings = with_logs(run, attempt, readings)
     readings += beside.told(near, readings)

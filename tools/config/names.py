@@ -215,7 +215,7 @@ NAMES: dict[str, str] = {
     "grad_clip": "clip global norm; clip by global norm; grad clip; clip grad; max grad norm; grad norm max; grad norm clip; +clip norm; clip grad norm; +max norm; grad max norm; grad norm limit; +grad clip value; norm clip; +clip",
     "adam_beta2": "beta2; adam beta2; betas; adam betas; optimizer betas; betas 1; adam betas 1",
     "adam_epsilon": "adam eps; +optimizer eps",
-    "precision": "precision; mixed precision; +amp dtype; +train dtype; +compute dtype; +dtype; autocast dtype; amp precision",
+    "precision": "precision; mixed precision; +amp dtype; +train dtype; +compute dtype; +dtype; autocast dtype; amp precision; amp; autocast",
     "model_dtype": "torch dtype; model dtype; param dtype; weight dtype; load dtype",
     "micro_batch_size": "micro batch; +device batch; batch device; batch; train batch device; micro batch device; device train batch; +local batch; batch local; train batch; device micro batch; img device; sample device",
     "grad_accumulation": "accum; grad accum; accum grad; accum step; grad accum step; accum every; update every; accum grad batch; grad step accum",

@@ -14,6 +14,7 @@ from ..patterns import bounded
 from ..settings import Setting
 from . import telling
 from .collect import Reading, as_setting, take
+from .company import by_company
 from .frameworks import named
 from .keys import normal
 from .programs import imported
@@ -22,7 +23,7 @@ from .syntax.shell import Script
 from .syntax.shell import run as run_script
 from .syntax.shellvalues import UNKNOWN
 from .syntax.shellwords import Traced
-from .syntax.source import ALIAS, Item, Refused, Source, load
+from .syntax.source import ALIAS, Item, Refused, Source, load, short
 from .values import STAGES
 
 SYNTAX = {
@@ -56,7 +57,13 @@ NOT_READ = (".bat", ".ps1", ".jinja")
 KEPT = 400_000
 """Characters of a text up to which what it sets is kept for the next who asks."""
 READ_IN = re.compile(r"(?:^|[;&\n])[ \t]*(?:source|\.)[ \t]+[\"']?([^\s;&\"'<>|]{1,200})")
-MOST_READ_IN = 6
+READ_IN_BY = {
+    "shell": READ_IN,
+    "unit": bounded(r"(?m)^EnvironmentFile=-?([^\s]{1,200})"),
+    "yaml": bounded(r"(?m)^services:|^\s{1,12}(?:env_file:\s{1,4}|-\s{1,4})([\w./\-]{0,80}\.env)\s*$"),
+}
+"""Syntax -> how a file says which others its variables stand in; a composition reads the `.env` beside it."""
+MOST_READ_IN, MOST_FOLDERS = 6, 20
 CLEARLY_MORE = 3
 """Settings that a file must say in names of nobody's, beyond those of the framework that a key of it told, to be
 nobody's: a hand-written file may borrow a name."""
@@ -109,23 +116,40 @@ def read_file(path: Path, name: str = "") -> Reading:
     name = name or path.name
     syntax = syntax_of(path, name)
     whole = load(path, name, syntax)
-    return read_source(_with_read_in(whole, path) if syntax == "shell" else whole, syntax)
+    return read_source(_with_read_in(whole, path, READ_IN_BY[syntax]) if syntax in READ_IN_BY else whole, syntax)
 
 
-def _with_read_in(script: Source, path: Path) -> Source:
-    """A script with the files beside it that it reads in; no other place is looked at."""
+def _with_read_in(script: Source, path: Path, pattern: re.Pattern[str]) -> Source:
+    """A script with the files beside it, or one folder below, that it reads in; no other place is looked at."""
     joined, begin = [], len(script.text) + 1
-    for match in list(READ_IN.finditer(script.text))[:MOST_READ_IN]:
-        beside = path.parent / match[1].rpartition("/")[2]
-        if beside == path or beside.is_symlink() or not beside.is_file():
+    told = [m[1] or ".env" for m in pattern.finditer(script.text)]
+    for wanted in list(dict.fromkeys(told))[:MOST_READ_IN]:
+        beside = _read_in(path, short(wanted))
+        if beside is None:
             continue
         try:
-            other = load(beside, str(PurePath(script.name).parent / beside.name), "unit")
+            other = load(beside, str(PurePath(script.name).parent / beside.relative_to(path.parent)), "unit")
         except Refused:
             continue
         joined.append((begin, other))
         begin += len(other.text) + 1
     return replace(script, joined=tuple(joined))
+
+
+def _read_in(path: Path, name: str) -> Path | None:
+    """The file of this name beside another; of a template's (`%i.env`) the one whose name fits, if there is but one."""
+    if "%" not in name:
+        beside = path.parent / name
+        return None if beside == path or beside.is_symlink() or not beside.is_file() else beside
+    wanted = re.compile(re.sub(r"%[A-Za-z]", r"[\\w.\\-]{1,80}", re.escape(name).replace("\\%", "%")))
+    inside = [one for one in path.parent.iterdir() if one.is_dir() and not one.is_symlink()][:MOST_FOLDERS]
+    fitting = [
+        one
+        for folder in (path.parent, *inside)
+        for one in folder.iterdir()
+        if wanted.fullmatch(one.name) and one.is_file() and not one.is_symlink()
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def read_source(source: Source, syntax: str) -> Reading:
@@ -150,7 +174,9 @@ def _read(source: Source, syntax: str) -> Reading:
     if syntax == "unit":
         from .syntax import unitfile
 
-        return _script(run_script(unitfile.as_shell(source.text)), source)
+        unit = unitfile.as_shell(source.text)
+        exported = Traced("set -a\n", [-1] * 7) if source.joined else Traced("", [])
+        return _script(run_script(exported + _behind_variables(Traced(unit, range(len(unit))), source)), source)
     if syntax == "makefile":
         from .syntax import makefile
 
@@ -182,6 +208,8 @@ def _believed(source: Source, items: list[Item], framework: str, programmed: boo
         from .written.fill import fill
 
         fill(readings[-1], items, source)
+    if not readings[-1].role == "overrides":
+        by_company(readings[-1], items, source)
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known
 
@@ -213,9 +241,25 @@ def _job(items: list[Item], source: Source) -> Reading | None:
     """A job description, if its commands set anything."""
     from .syntax import manifests
 
-    script = manifests.script(items, source)
+    script = manifests.script(items, source, _variables(source))
     reading = _script(script, source) if script else None
+    if reading:
+        reading.read_in.clear()  # what a service is given says more than its command takes
     return reading if reading and reading.values else None
+
+
+def _behind_variables(script: Traced, source: Source) -> Traced:
+    """A script behind the files of variables that it is given."""
+    for begin, other in source.joined:
+        script = Traced(other.text + "\n", [*range(begin, begin + len(other.text)), -1]) + script
+    return script
+
+
+def _variables(source: Source) -> dict[str, Traced]:
+    """The variables of the files that a composition is given."""
+    if not source.joined:
+        return {}
+    return dict(run_script(_behind_variables(Traced("", []), source)).variables)
 
 
 def _framework(name: str, items: list[Item]) -> str:
@@ -239,7 +283,8 @@ def _parse(source: Source, syntax: str) -> list[Item]:
 
         return tomlfile.read(source)
     if syntax == "pairs":
-        return pairs.read(source)
+        found = pairs.read(source)
+        return pairs.of_gin(found) if source.name.endswith(".gin") else found
     if syntax in ("braces", "xml", "keyed"):
         from .written import braces, keyed, xmlfile
 
@@ -288,6 +333,7 @@ def _script(script: Script, source: Source) -> Reading:
         reading.programs.append((*PROGRAM.findall(command.program), *given))
         _program_model(part, command, source)
         _one_machine(part, command)
+        _adapter_program(part, command, source)
         parts.append(part)
     for items in found.embedded:
         framework = telling.of_file("", {normal(i.key) for i in items})
@@ -322,6 +368,7 @@ def _environment(reading: Reading, script: Script, found: commands.ScriptItems, 
     """What programs read from the environment, or a file of nothing but variables, where no argument says it."""
     if script.launches:
         items = [i for i in found.environment if any(not c.items for c in found.commands)]
+        items += commands.environment(script.declared, script.spans)
     else:
         items = commands.environment(script.variables, script.spans)
         reading.role = "generic"
@@ -370,6 +417,15 @@ def _program_model(part: Reading, command: commands.CommandLine, source: Source)
             )
 
 
+def _adapter_program(part: Reading, command: commands.CommandLine, source: Source) -> None:
+    """A program that is called after LoRA means the adapter's rank by `--rank`; every other may mean a process."""
+    if "lora" not in command.program.lower() or "lora_rank" in part.values:
+        return
+    for item in command.items:
+        if normal(item.key) == "rank" and item.style == "flag" and (item.text or "").isdigit():
+            part.values["lora_rank"] = as_setting("lora_rank", int(item.text or 0), item, source, part.framework)
+
+
 def _one_machine(part: Reading, command: commands.CommandLine) -> None:
     """torchrun and deepspeed start one machine unless told otherwise; a size that is not visible is not one."""
     devices = part.values.get("gpus_per_node")
@@ -382,6 +438,15 @@ def _directives(reading: Reading, directives: dict, source: Source) -> None:
     """`#SBATCH` sizes, where the launcher does not say."""
     for name, variable in (("nodes", "nodes"), ("gpus", "gpus_per_node")):
         value = directives.get(name)
-        if value is not None and variable not in reading.values and "world_size" not in reading.values:
+        if value is not None and variable not in reading.values and _agrees(reading, int(value.text)):
             item = Item(f"SBATCH --{name}", value.text, "flag", value.start, value.start + len(value))
             reading.values[variable] = as_setting(variable, int(value.text), item, source, "slurm")
+
+
+def _agrees(reading: Reading, number: int) -> bool:
+    """Whether a size of a job divides the processes that its launcher is told of; where it is told of none, it does."""
+    world = reading.values.get("world_size")
+    if world is None:
+        return True
+    rest = reading.values.get("nodes") or reading.values.get("gpus_per_node")
+    return rest is not None and rest.value * number == world.value

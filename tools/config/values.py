@@ -17,7 +17,7 @@ FALSE = {"false", "no", "off", "0", "n", "disable", "disabled", "none"}
 PRECISIONS = {
     word: precision
     for precision, words in {
-        "bf16": "bf16 bfloat16 bf16_mixed bf16_true amp_bf16 torch.bfloat16",
+        "bf16": "bf16 bfloat16 bf16_mixed bf16_true amp_bf16 amp_bfloat16 torch.bfloat16",
         "fp16": "fp16 float16 half 16 16_mixed 16_true amp_fp16 torch.float16",
         "fp32": "fp32 float32 float 32 32_true no torch.float32",
         "fp8": "fp8 fp8_e4m3 e4m3 hybrid amp_fp8",

@@ -85,7 +85,7 @@ _NUMBER = bounded(r"-?\d[\d_,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _VALUE_HEADS = frozenset(("value", "values", "setting", "current", "used", "值", "取值", "设置", "当前值"))
 COMMAND = bounded(
     r"""(?:^|[=\s$+>'"`])((?:[\w.\-~]*/[\w./\-~]{0,200}/)?(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|vllm|swift|xtuner
-    |llamafactory-cli)(?=\s)[^\n]{0,4000}?\s--?[A-Za-z][^\n]{0,6000})$""",
+    |llamafactory-cli|(?:[\w\-]*train[\w\-]*|run|launch)\.sh)(?=\s)[^\n]{0,4000}?\s--?[A-Za-z][^\n]{0,6000})$""",
     re.VERBOSE | re.MULTILINE,
 )
 """A command with flags, as a launcher or `set -x` prints it."""

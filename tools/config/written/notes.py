@@ -20,13 +20,13 @@ from ...patterns import bounded
 from ...reading import Line
 from ...settings import Setting
 from ..collect import Reading
+from ..company import temperature_of
 from ..keys import normal
 from ..read import read_source
 from ..syntax import pairs
 from ..syntax.source import Source
 from ..telling import stage_in
 from ..values import UNSET, convert
-from .fill import temperature_of
 from .names import whole
 from .prose import Said, named, pair, told
 from .values import plain
