@@ -11,7 +11,7 @@ from ..patterns import bounded
 from ..settings import Setting
 from .frameworks import named
 from .keys import normal, table
-from .naming import ENGINES, SWITCHES, Words, meant, sorting, words
+from .naming import ENGINES, OWN_MODEL, SWITCHES, Words, meant, sorting, words
 from .syntax import commands
 from .syntax.shellvalues import UNKNOWN
 from .syntax.source import DEFAULT, Item, Source
@@ -91,7 +91,7 @@ def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[s
         variable, rank, framework = _lookup(key, known, item, around)
         if item.means:
             variable, rank, framework = item.means, 0, names[0]
-        variable = _of_engine(variable, key)
+        variable = _of_engine(variable, normal(around.placed(item.key)))
         if acting and variable == "max_steps" and OF_ROLLOUT.search(key):
             variable = ""
         if variable in COUNTED and (other := _other_unit(item, variable, source, around, framework)):
@@ -147,10 +147,14 @@ def _without_value(item: Item) -> Item | None:
 
 def _lookup(key: str, names: tuple[str, ...], item: Item, around: Around) -> tuple[str, int, str]:
     """Variable, rank and framework of a key, of the first framework that knows it."""
+    nobodys = "generic" in names
+    if nobodys and (placed := around.placed(item.key)) != item.key:
+        hit = meant(placed, item.text, around.beside(item), around.trains, around.samples)
+        if hit:
+            return hit[0], hit[1] + 50, "generic"
     for name in names:
         if hit := table(name).get(key):
             return hit[0], hit[1], name
-    nobodys = "generic" in names
     if not nobodys and ("." in key or not named(names[0]).tolerant):
         return "", 0, ""
     hit = None if nobodys else table("generic").get(key)
@@ -203,7 +207,7 @@ class Around:
         self.served: set[str] = set()
         for item in items:
             section, last = _parts(item.key)
-            self.names.setdefault(section, set()).add(words(last))
+            self.names.setdefault(section, set()).update((words(last), words(OWN_MODEL.sub("", last, count=1))))
             if last == "by_epoch":
                 self.epochs[section] = (item.text or "").lower() == "true"
             elif last.lower() in SERVER and ENGINES.fullmatch(item.text or ""):
@@ -223,7 +227,7 @@ class Around:
     def placed(self, key: str) -> str:
         """A key beside the name of an engine, where nothing is trained, as below the engine's own heading."""
         section, last = _parts(key)
-        if self.trains or section not in self.served or last.lower() in SERVER:
+        if self.trains or self.samples or section not in self.served or last.lower() in SERVER:
             return key
         return f"{section}.engine.{last}".lstrip(".")
 

@@ -134,13 +134,12 @@ def _beside_each_other(readings: list[Reading]) -> list[Reading]:
             folders.setdefault(reading.name.rpartition("/")[0], []).append(reading)
     for group in folders.values():
         said = [variable for r in group for variable in r.values]
-        other = any(ANOTHER.search(short(r.name)) for r in group)
-        if not 1 < len(group) <= MOST_PARTS or len(said) != len(set(said)) or other:
-            continue
         lead = max(group, key=lambda r: ("learning_rate" in r.values, len(r.values)))
-        if "learning_rate" not in lead.values:
-            continue
         parts = [r for r in group if r is not lead]
+        if not 1 < len(group) <= MOST_PARTS or len(said) != len(set(said)) or "learning_rate" not in lead.values:
+            continue
+        if any(ANOTHER.search(short(r.name)) for r in parts):
+            continue
         for part in parts:
             lead.values.update(part.values)
             lead.others = part.others | lead.others

@@ -79,6 +79,8 @@ FITS: dict[str, Callable[[str], bool]] = {
     "freeze": lambda text: number(text) is None and boolean(text) is not False,
     "deepspeed": lambda text: text.endswith(".json"),
     "chat_template": lambda text: len(text) < LONGEST and boolean(text) is None and number(text) is None,
+    "adapter": lambda text: bool(re.fullmatch(r"(?i)q?lora|q?dora|adalora|ia3|prefix|p-?tuning|full|none", text)),
+    "steps_per_epoch": _number(2, 1e9, True),
     "engine_kind": lambda text: bool(ENGINES.fullmatch(text)),
     "adam_beta2": _betas,
     "learning_rate": _number(1e-12, 1),
@@ -127,7 +129,8 @@ _COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_st
     rollout_batch_size rope_original_positions zero_stage"""
 COUNTS = frozenset(_COUNTS.split())
 SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings", "fp8", "use_kl_loss",
-                      "advantage_normalization", "engine_sleep"))  # fmt: skip
+                      "advantage_normalization", "engine_sleep", "colocate",
+                      "flash_attention"))  # fmt: skip
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
 DEVICES, NODES = frozenset(("devices",)), frozenset(("nodes",))
@@ -144,10 +147,17 @@ SERVED_LENGTHS = {
     )
 }
 """Names of a length that is not the training's where nothing is trained."""
-OWN_MODEL = re.compile(r"^(?:actor|policy|student)_(?=[a-z]+_[a-z])")
+SWITCHED = ("enabled", "enable")
+"""Names that only say whether what the heading is about is on."""
+PER_DEVICE = re.compile(r"(?i)per[_-]?(?:gpu|device|card|rank)")
+OWN_MODEL = re.compile(r"^(?:actor|policy|student)_(?=[a-z])")
 """What a flat name says of the model that is trained: `actor_warmup_steps` are the warm-up of the run."""
 EVERY, LEAST_EVERY = tuple(frozenset((word,)) for word in ("save", "log", "eval")), 5
 """A bare `save: 500` counts steps; a small number may be a switch or count epochs (own judgement)."""
+LOSS = frozenset(("loss",))
+LOSSES = bounded(r"(?i)sigmoid|hinge|ipo|simpo|dpo|kto\w*|orpo|cpo|robust|exo_pair|nca_pair|bco\w*|apo\w*|sppo\w*|aot\w*"
+                 r"|grpo|dr_grpo|dapo|bnpo|gspo|ppo")  # fmt: skip
+"""What the bare name of a loss may hold: losses of preferences and policies."""
 LEAST_CLIP = 0.5
 """A bare `clip` below it may be PPO's ratio (own judgement)."""
 ADAM = (frozenset(("betas",)), frozenset(("beta2",)), frozenset(("betas", "1")), frozenset(("adam", "beta2")))
@@ -208,10 +218,19 @@ def meant(
     *above, last = [p for p in LEVEL.split(key.lstrip("-+~")) if p] or [""]
     if last == "1" and above:
         last = f"{above.pop()} 1"
-    last = OWN_MODEL.sub("", last, count=1)
+    if last.lower() in SWITCHED and above:
+        last = above.pop()
+        if (switch := meant(".".join([*above, last]), text, beside, trains, samples)) and switch[0] in SWITCHES:
+            return switch
+        return None
     said = words(last)
     sections = [w for part in above if (w := words(part) - NEUTRAL)]
     hit = _found(said, sections, beside, trains, samples)
+    if not hit and (bare := OWN_MODEL.sub("", last, count=1)) != last:
+        said = words(bare)
+        hit = _found(said, sections, beside, trains, samples)
+    if not hit and PER_DEVICE.fullmatch(last) and any("accum" in name for name in beside):
+        hit = ("micro_batch_size", 0)
     if hit and hit[0] in MANY and last.lower() in ONE:
         return None
     scopes = {SCOPES[w] for part in sections for w in part if w in SCOPES}
@@ -238,6 +257,8 @@ def _doubtful(
         return (number(text) or 0) < LEAST_CLIP
     if said in EVERY:
         return (number(text) or 0) < LEAST_EVERY
+    if variable == "loss_type" and said == LOSS:
+        return not LOSSES.fullmatch(text)
     if variable == "micro_batch_size" and said in (BATCH, TRAIN_BATCH):
         accumulates = any("accum" in name for name in beside)
         return (samples and not accumulates) or "algorithm" in scopes or (said == TRAIN_BATCH and not accumulates)
@@ -293,6 +314,8 @@ def fits(variable: str, text: str, said: Words) -> bool:
         text = alone[1]
     text = scaled(variable, text)
     if variable == "grad_clip" and text.lower() in ("null", "none"):
+        return True
+    if variable == "warmup_steps" and text.endswith("%"):
         return True
     if variable == "warmup_steps" and "." in text and said != WARMUP:
         return False

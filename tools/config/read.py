@@ -208,7 +208,7 @@ def _believed(source: Source, items: list[Item], framework: str, programmed: boo
         from .written.fill import fill
 
         fill(readings[-1], items, source)
-    if not readings[-1].role == "overrides":
+    if readings[-1].role != "overrides":
         by_company(readings[-1], items, source)
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known
