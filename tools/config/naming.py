@@ -133,6 +133,8 @@ SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpoin
                       "flash_attention"))  # fmt: skip
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
+DEVICE = frozenset(("device",))
+"""`n_gpu` counts devices, `device` says which one: only the whole key tells them apart."""
 DEVICES, NODES = frozenset(("devices",)), frozenset(("nodes",))
 BATCH, TRAIN_BATCH = frozenset(("batch",)), frozenset(("train", "batch"))
 SERVED_LENGTHS = {
@@ -196,7 +198,7 @@ def _common() -> dict[Words, tuple[str, int]]:
     """The common names, and those of the generic table that have no headings."""
     rows = dict(COMMON)
     for key, (variable, _) in table("generic").items():
-        if "." not in key:
+        if "." not in key and words(key) != DEVICE:
             rows.setdefault(words(key), (variable, 30))
     return rows
 

@@ -245,6 +245,10 @@ def _job(items: list[Item], source: Source) -> Reading | None:
     reading = _script(script, source) if script else None
     if reading:
         reading.read_in.clear()  # what a service is given says more than its command takes
+        limits = [i for i in items if i.key.endswith("limits.nvidia.com/gpu") and (i.text or "").isdigit()]
+        if len(limits) == 1 and "gpus_per_node" not in reading.values and "nodes" in reading.values:
+            one = as_setting("gpus_per_node", int(limits[0].text or 0), limits[0], source, reading.framework)
+            reading.values["gpus_per_node"] = one
     return reading if reading and reading.values else None
 
 

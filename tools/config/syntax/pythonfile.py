@@ -31,12 +31,12 @@ from .program.names import (
     WHOLE,
     section_of,
 )
-from .program.statements import as_float, assigned, is_main, named, straight
+from .program.statements import as_float, assigned, every_steps, is_main, named, prints, straight
 from .program.values import Names, attributes, called, constant, defaulted, keyword
 from .pytree import walk
 from .source import ALIAS, CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
 
-TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
+TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign, ast.If))
 """Nodes that may set something."""
 LARGEST_NORM = 1e5
 """A larger limit of the gradient norm only measures it."""
@@ -188,6 +188,8 @@ class _Reader:
             yield from self.call(node, "")
         elif isinstance(node, ast.Assign):
             yield from self.program_setting(node)
+        elif isinstance(node, ast.If):
+            yield from self.logged_every(node)
 
     def fields(self, node: ast.ClassDef, section: str) -> Iterator[Found]:
         for inner in node.body:
@@ -233,6 +235,16 @@ class _Reader:
                 yield from self.argument(path[-1], value, "".join(f"{p}." for p in path[1:-1]), "python")
         elif isinstance(target, ast.Attribute) and path and HOLDER.search(path[0]):
             yield from self.argument(path[-1], value, "".join(f"{p}." for p in path[1:-1]), "python")
+
+    def logged_every(self, node: ast.If) -> Iterator[Found]:
+        """`if step % 50 == 0: print(...)` says how often a program logs."""
+        for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
+            if (every := every_steps(test)) is None or not prints(node.body):
+                continue
+            for found in self.value("log_steps", every):
+                yield found._replace(
+                    item=replace(found.item, means="log_steps"), kind="log_steps", owner=f"{node.lineno}"
+                )
 
     def keys(self, node: ast.expr) -> list[str]:
         """`cfg["optim"]["lr"]` as its names; empty where one of them is not visible."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -17,7 +18,26 @@ OFF = {"false", "no", "off"}
 
 def resolved(items: list[Item]) -> list[Item]:
     """The items as the trainer sees them."""
-    return in_force(chosen(interpolated(overrides(unwrapped(swept(items))))))
+    return in_force(chosen(listed(interpolated(overrides(unwrapped(swept(items)))))))
+
+
+STOPS = bounded(r"((?:.{0,80}[._])?stop(?:[_-]?(?:tokens?|words?|strings?|strs?|sequences?|list))?)\.\d{1,3}")
+"""Elements of a list of what ends an answer."""
+
+
+def listed(items: list[Item]) -> list[Item]:
+    """The items with the texts that end an answer as one value: the one text of a list, or all of them."""
+    held: dict[str, list[Item]] = {}
+    for item in items:
+        if item.text and (found := STOPS.fullmatch(item.key)):
+            held.setdefault(found[1], []).append(item)
+    whole = {key: of for key, of in held.items() if not any(i.key == key for i in items)}
+    joined = [
+        replace(of[0], key=key) if len(of) == 1
+        else Item(key, json.dumps([i.text for i in of], ensure_ascii=False), of[0].style, of[0].start, of[0].start)
+        for key, of in whole.items()
+    ]  # fmt: skip
+    return [*items, *joined]
 
 
 RANGE = bounded(r"parameters\.([\w.\-]{1,80}?)\.(?:values\.\d+|min|max|distribution|mu|sigma|q|probabilities\.\d+)")
