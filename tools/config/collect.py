@@ -169,7 +169,10 @@ def _lookup(key: str, names: tuple[str, ...], item: Item, around: Around) -> tup
 COUNTED = frozenset(("save_steps", "eval_steps", "log_steps", "warmup_steps", "max_steps"))
 """What counts optimizer steps unless its file says otherwise."""
 _UNIT = r"\W{0,3}(?:in |per |counts? |counted in |every |unit:? ?|按|以|单位[:：]?\s?)?"
-_OTHERS = r"(epochs?|passes|examples?|samples?|sequences?|images?|tokens?|minutes?|hours?|seconds?|轮|遍|样本|分钟|小时|秒)(?![\w-])"
+_OTHERS = (
+    r"(epochs?|passes|examples?|samples?|sequences?|images?|tokens?|minutes?|hours?|seconds?"
+    r"|轮|遍|样本|分钟|小时|秒)(?![\w-])"
+)
 COMMENT = bounded(rf"[\s,;\"')\]]{{0,8}}(?:#|//|;|/\*){_UNIT}{_OTHERS}", re.I)
 HELP = bounded(rf"[^#\n]{{0,120}}(?:\n[^#\n=]{{0,60}})?\bhelp\s{{0,2}}=\s{{0,2}}f?[\"']{_UNIT}{_OTHERS}", re.I)
 """A unit that is not steps, at the head of the comment or of the help behind a value."""

@@ -1,4 +1,4 @@
-"""Names of nobody's that mean one thing or another by the whole of their file: `temperature`, `beta`, `bs` beside `mbs`."""
+"""Names of nobody's that mean one thing or another by their whole file: `temperature`, `beta`, `bs` beside `mbs`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,13 @@ def by_company(reading: Reading, items: Iterable[Item], source: Source) -> None:
     """Add what a name means by what else its file sets; nothing that was read is changed."""
     values = reading.values
     own = [i for i in items if i.text and all(sorting(p) in OWN or p == "candidate" for p in i.key.split(".")[:-1])]
-    _add(reading, temperature_of(values), ("temperature", "temp", "sampling_temperature", "温度", "采样温度"), own, source)
+    _add(
+        reading,
+        temperature_of(values),
+        ("temperature", "temp", "sampling_temperature", "温度", "采样温度"),
+        own,
+        source,
+    )
     said = [str(values[v].value).lower() for v in ("stage", "loss_type") if v in values]
     if "kl_coef" not in values and any(one in PREFERENCE for one in said):
         _add(reading, "dpo_beta", ("beta",), own, source)

@@ -15,10 +15,10 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from .program import options as pyoptions
 from .program.calls import LATER, OTHERS, SCHEDULES, Row, rows_of
+from .program.found import Found, agreed
 from .program.names import (
     CLASSES,
     CONFIGURATION,
@@ -27,7 +27,6 @@ from .program.names import (
     HOLDER,
     LITERALS,
     OF_TESTS,
-    SIZE,
     WHOLE,
     section_of,
 )
@@ -40,18 +39,6 @@ TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign, ast.If))
 """Nodes that may set something."""
 LARGEST_NORM = 1e5
 """A larger limit of the gradient norm only measures it."""
-
-
-class Found(NamedTuple):
-    """One value, and who sets it: two of one kind that disagree leave it open."""
-
-    item: Item
-    kind: str = ""
-    """function, class, literal, or the variable that a call decides; empty for what stands alone."""
-    owner: str = ""
-    row: Row | None = None
-    hidden: bool = False
-    """A call of the row decides this variable by what is not visible."""
 
 
 def read(source: Source) -> list[Item]:
@@ -69,36 +56,9 @@ def read(source: Source) -> list[Item]:
             found.append(one)
             if len(found) > MAX_ITEMS:
                 raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
-        return _agreed(found)
+        return agreed(found)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Refused(f"{source.name}: not Python that can be read: {type(error).__name__}") from None
-
-
-def _agreed(found: list[Found]) -> list[Item]:
-    """The values that nothing of the same kind contradicts."""
-    told: dict[tuple[str, str], dict[str, str | None]] = {}
-    for one in found:
-        if one.kind and not one.hidden:
-            told.setdefault((one.item.means or one.item.key, one.kind), {})[one.owner] = one.item.text
-    apart = {pair for pair, said in told.items() if len(set(said.values())) > 1}
-    hidden = {(one.item.means, _family(one.row)) for one in found if one.hidden}
-    models = {
-        name
-        for key, kind in apart
-        if kind == "class" and SIZE.fullmatch(key.rpartition(".")[2])
-        for name in told[key, kind]
-    }
-    return [
-        one.item for one in found
-        if not one.hidden and (one.item.means or one.item.key, one.kind) not in apart
-        and not (one.row and (one.item.means, _family(one.row)) in hidden)
-        and not (one.kind == "class" and one.owner in models)
-    ]  # fmt: skip
-
-
-def _family(row: Row | None) -> str | int:
-    """What calls are of one kind: all optimizers, else those of one row."""
-    return row.itself or id(row) if row else 0
 
 
 class _Reader:

@@ -68,7 +68,9 @@ _ANYWHERE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("zero_stage", bounded(r"(?i)\bzero[- _]?(?:stage[- _]?)?([0-3])\b(?![.%])")),
 )  # fmt: skip
 """What a sentence says in an order of its own: variable, and its pattern."""
-_NOT_OFFLOADED = bounded(r"(?i)(?:不做|不用|不开|没有|无|关闭|\bno|\bwithout)\s?(?:cpu )?(?:offload(?:ing)?|卸载)(?![\w一-鿿])")
+_NOT_OFFLOADED = bounded(
+    r"(?i)(?:不做|不用|不开|没有|无|关闭|\bno|\bwithout)\s?(?:cpu )?(?:offload(?:ing)?|卸载)(?![\w一-鿿])"
+)
 _SWITCHED_FIRST = bounded(
     r"(?i)(?P<how>开启|打开|启用|关闭|禁用|不用|不做|不使用|enabled?|disabled?|turn(?:ed)? o(?:n|ff))\s?(?P<name>.{2,40})$"
 )

@@ -79,4 +79,6 @@ def prints(body: list[ast.stmt]) -> bool:
     """Whether the first statements of a branch tell how the training goes, and neither save nor evaluate."""
     calls = [n for node in body[:6] for n in ast.walk(node) if isinstance(n, ast.Call)]
     names = [n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "") for n in calls]
-    return any(PRINTS.match(name) for name in names) and not any(re.search(r"save|eval|valid|generate", n) for n in names)
+    return any(PRINTS.match(name) for name in names) and not any(
+        re.search(r"save|eval|valid|generate", n) for n in names
+    )
