@@ -16,6 +16,7 @@ ROLLOUTS = frozenset(("num_generations", "rollout_batch_size", "kl_coef", "kl_lo
 """Settings beside which texts are sampled to train on."""
 SERVED = frozenset(("max_model_len", "gpu_memory_utilization", "max_num_seqs", "repetition_penalty", "sampling",
                     "max_response_length", "stop_tokens"))  # fmt: skip
+HEAT = ("temperature", "temp", "sampling_temperature", "温度", "采样温度")
 PREFERENCE = ("dpo", "kto", "orpo", "simpo", "ipo", "cpo", "sigmoid", "hinge")
 """Stages and losses that have a beta."""
 OWN = ("", "loss", "algorithm", "rollout", "decode", "length", "model", "engine")
@@ -34,13 +35,7 @@ def by_company(reading: Reading, items: Iterable[Item], source: Source) -> None:
     """Add what a name means by what else its file sets; nothing that was read is changed."""
     values = reading.values
     own = [i for i in items if i.text and all(sorting(p) in OWN or p == "candidate" for p in i.key.split(".")[:-1])]
-    _add(
-        reading,
-        temperature_of(values),
-        ("temperature", "temp", "sampling_temperature", "温度", "采样温度"),
-        own,
-        source,
-    )
+    _add(reading, temperature_of(values), HEAT, own, source)
     said = [str(values[v].value).lower() for v in ("stage", "loss_type") if v in values]
     if "kl_coef" not in values and any(one in PREFERENCE for one in said):
         _add(reading, "dpo_beta", ("beta",), own, source)

@@ -128,9 +128,9 @@ _COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_st
     world_size nodes gpus_per_node num_workers max_num_seqs num_layers num_heads num_kv_heads num_experts lora_rank
     rollout_batch_size rope_original_positions zero_stage"""
 COUNTS = frozenset(_COUNTS.split())
-SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings", "fp8", "use_kl_loss",
-                      "advantage_normalization", "engine_sleep", "colocate",
-                      "flash_attention"))  # fmt: skip
+_SWITCHES = """packing sampling pin_memory activation_checkpointing tie_embeddings fp8 use_kl_loss colocate
+    advantage_normalization engine_sleep flash_attention"""
+SWITCHES = frozenset(_SWITCHES.split())
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
 DEVICE = frozenset(("device",))
@@ -157,8 +157,10 @@ OWN_MODEL = re.compile(r"^(?:actor|policy|student)_(?=[a-z])")
 EVERY, LEAST_EVERY = tuple(frozenset((word,)) for word in ("save", "log", "eval")), 5
 """A bare `save: 500` counts steps; a small number may be a switch or count epochs (own judgement)."""
 LOSS = frozenset(("loss",))
-LOSSES = bounded(r"(?i)sigmoid|hinge|ipo|simpo|dpo|kto\w*|orpo|cpo|robust|exo_pair|nca_pair|bco\w*|apo\w*|sppo\w*|aot\w*"
-                 r"|grpo|dr_grpo|dapo|bnpo|gspo|ppo")  # fmt: skip
+LOSSES = bounded(
+    r"(?i)sigmoid|hinge|ipo|simpo|dpo|kto\w*|orpo|cpo|robust|exo_pair|nca_pair|bco\w*|apo\w*|sppo\w*|aot\w*"
+    r"|grpo|dr_grpo|dapo|bnpo|gspo|ppo"
+)
 """What the bare name of a loss may hold: losses of preferences and policies."""
 LEAST_CLIP = 0.5
 """A bare `clip` below it may be PPO's ratio (own judgement)."""

@@ -12,7 +12,8 @@ FRAMEWORK = Framework(
         "model_name_or_path", "num_train_epochs", "lr_scheduler_type",
     ), turn=2),
     keys=dict(
-        loss_type="loss_type dpo_loss_type", model="model_name_or_path pretrained_model_name_or_path actor_model_name_or_path model_id model_name",
+        loss_type="loss_type dpo_loss_type", model="model_name_or_path pretrained_model_name_or_path "
+            "actor_model_name_or_path model_id model_name",
         dataset="dataset_name dataset data_path train_file dataset_mixer_list mixer_list", optimizer="optim optimizer",
         learning_rate="learning_rate actor_learning_rate training_args.learning_rate",
         min_learning_rate="lr_scheduler_kwargs.min_lr cosine_min_lr min_lr min_learning_rate",
