@@ -11,7 +11,7 @@ from ..patterns import bounded
 from ..settings import Setting
 from .frameworks import named
 from .keys import normal, table
-from .naming import ENGINES, OWN_MODEL, SWITCHES, Words, meant, sorting, words
+from .naming import ENGINES, OWN_MODEL, SWITCHES, Words, meant, per_node, sorting, words
 from .syntax import commands
 from .syntax.shellvalues import UNKNOWN
 from .syntax.source import DEFAULT, Item, Source
@@ -154,7 +154,9 @@ def _lookup(key: str, names: tuple[str, ...], item: Item, around: Around) -> tup
             return hit[0], hit[1] + 50, "generic"
     for name in names:
         if hit := table(name).get(key):
-            return hit[0], hit[1], name
+            counted = hit[0] == "world_size" and name == "generic" and item.style != "env"
+            variable = per_node(words(_parts(item.key)[1]), around.beside(item), item.text or "") if counted else hit[0]
+            return variable, hit[1], name
     if not nobodys and ("." in key or not named(names[0]).tolerant):
         return "", 0, ""
     hit = None if nobodys else table("generic").get(key)

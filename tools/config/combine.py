@@ -183,7 +183,7 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
         named = [r for r in group if any(_same_file(r.name, f) for f in pointed)]
         if len(group) > 1 and role in ("model", "tokenizer", "generation"):
             group.sort(key=lambda r: r.name.count("/"))
-        ranked = sorted(named or group, key=lambda r: (_second(r, group), -_interest(r), r.name.count("/"), r.name))
+        ranked = sorted(named or group, key=lambda r: (_second(r, group), *_interest(r), r.name.count("/"), r.name))
         kept = ranked if named and role != "script" else ranked[:1]
         if role == "program":
             kept = programs.together(group, ranked[0], [c for r in readings for c in r.programs])
@@ -206,8 +206,10 @@ def _second(reading: Reading, group: list[Reading]) -> bool:
 PROGRAMS, ENOUGH = (".py", ".ipynb"), 4
 
 
-def _interest(reading: Reading) -> int:
-    return len(reading.values) if reading.framework != "generic" else len(reading.values) // 3
+def _interest(reading: Reading) -> tuple[int, bool]:
+    """What says most comes first; of equals the one that trains."""
+    said = len(reading.values) if reading.framework != "generic" else len(reading.values) // 3
+    return -said, "learning_rate" not in reading.values
 
 
 def _same_file(name: str, mentioned: str) -> bool:

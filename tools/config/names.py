@@ -154,7 +154,7 @@ FILLERS = frozenset(_FILLING.split())
 _SORTING = """
     train training trainer config configuration conf cfg args arg arguments argument param params
     parameter parameters hparam hparams hyperparameters hyperparams hyper options opts settings setup set
-    run runtime experiment exp loop main common default defaults base shared general global all kwargs
+    run runtime experiment exp loop fit main common default defaults base shared general global all kwargs
     system algo algorithm finetune finetuning ft pretrain sft job launch task pipeline recipe loader
     dataloader precision 0 step basic 训练 配置 参数 加载 misc other scaling applications deployments deployment
     llm llms loading spec services configs option make build create get lib fn factory

@@ -248,9 +248,21 @@ def meant(
         hit = ("sequence_length", hit[1])
     if not (trains or samples) and hit[0] == "rollout_temperature" and "rollout" not in scopes:
         hit = ("sampling_temperature", hit[1])
-    if hit[0] == "world_size" and said == DEVICES and NODES in beside:
-        hit = ("gpus_per_node", hit[1])
-    return hit if fits(hit[0], text.strip(), said) else None
+    if hit[0] == "world_size":
+        hit = (per_node(said, beside, text), hit[1])
+    return hit if hit[0] and fits(hit[0], text.strip(), said) else None
+
+
+def per_node(said: Words, beside: Collection[Words], text: str) -> str:
+    """What a number of devices counts: those of one node beside a number of nodes, else all; empty where it may be
+    either."""
+    if said != DEVICES or NODES not in beside:
+        return "world_size"
+    return "gpus_per_node" if (number(text) or 0) <= MOST_DEVICES else ""
+
+
+MOST_DEVICES = 8
+"""More are seldom in one node: where there are several nodes, a larger number may be that of all (own judgement)."""
 
 
 def _doubtful(
