@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+from ..patterns import bounded
 from ..settings import Setting
 from .frameworks import named
 from .keys import normal, table
-from .naming import Words, meant, sorting, words
+from .naming import ENGINES, OWN_MODEL, SWITCHES, Words, meant, per_node, sorting, words
 from .syntax import commands
 from .syntax.shellvalues import UNKNOWN
-from .syntax.source import Item, Source
-from .values import UNSET, convert, measured
+from .syntax.source import DEFAULT, Item, Source
+from .values import UNSET, convert, measured, number
 
 BOOKKEEPING = re.compile(r"(^|[._])_?(transformers_version|architectures|auto_map|added_tokens_decoder)($|\.)")
 
@@ -40,6 +41,14 @@ class Reading:
     problems: list[str] = field(default_factory=list)
     sections: dict[str, dict[str, Setting]] = field(default_factory=dict)
     """What stands below a heading that only a launch can choose (a phase, a profile), by the heading."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Normalised key -> what its number counts instead of steps, where the file says so."""
+    options: dict[str, str] = field(default_factory=dict)
+    """Short option, or place among the words of the command -> the option of the program that it is."""
+    words: list[tuple[str, ...]] = field(default_factory=list)
+    """Of each command of the launch the words behind its program that belong to no option."""
+    started: dict[str, Setting] = field(default_factory=dict)
+    """What a command gives that a log shows to have started the run."""
     read_in: set[str] = field(default_factory=set)
     """Files that this script reads in: what they set is set here."""
 
@@ -82,8 +91,11 @@ def take(reading: Reading, items: Iterable[Item], source: Source, names: tuple[s
         variable, rank, framework = _lookup(key, known, item, around)
         if item.means:
             variable, rank, framework = item.means, 0, names[0]
-        variable = _of_engine(variable, key)
+        variable = _of_engine(variable, normal(around.placed(item.key)))
         if acting and variable == "max_steps" and OF_ROLLOUT.search(key):
+            variable = ""
+        if variable in COUNTED and (other := _other_unit(item, variable, source, around, framework)):
+            reading.units[key] = other
             variable = ""
         variable, text = measured(variable, item.text)
         value = convert(variable, text, key, item.style == "switch") if variable else UNSET
@@ -135,16 +147,60 @@ def _without_value(item: Item) -> Item | None:
 
 def _lookup(key: str, names: tuple[str, ...], item: Item, around: Around) -> tuple[str, int, str]:
     """Variable, rank and framework of a key, of the first framework that knows it."""
+    nobodys = "generic" in names
+    if nobodys and (placed := around.placed(item.key)) != item.key:
+        hit = meant(placed, item.text, around.beside(item), around.trains, around.samples)
+        if hit:
+            return hit[0], hit[1] + 50, "generic"
     for name in names:
         if hit := table(name).get(key):
-            return hit[0], hit[1], name
-    nobodys = "generic" in names
+            counted = hit[0] == "world_size" and name == "generic" and item.style != "env"
+            variable = per_node(words(_parts(item.key)[1]), around.beside(item), item.text or "") if counted else hit[0]
+            return variable, hit[1], name
     if not nobodys and ("." in key or not named(names[0]).tolerant):
         return "", 0, ""
     hit = None if nobodys else table("generic").get(key)
     if not hit and (nobodys or item.style == "flag"):
-        hit = meant(item.key, item.text, around.beside(item), around.trains, around.samples)
+        written, key = (item.text, item.key) if item.style != "switch" else ("true", item.key)
+        hit = meant(around.placed(key), written, around.beside(item), around.trains, around.samples)
+        if item.style == "switch" and hit and hit[0] not in SWITCHES:
+            hit = None
     return (hit[0], hit[1] + 50, "generic" if nobodys else names[0]) if hit else ("", 0, "")
+
+
+COUNTED = frozenset(("save_steps", "eval_steps", "log_steps", "warmup_steps", "max_steps"))
+"""What counts optimizer steps unless its file says otherwise."""
+_UNIT = r"\W{0,3}(?:in |per |counts? |counted in |every |unit:? ?|按|以|单位[:：]?\s?)?"
+_OTHERS = (
+    r"(epochs?|passes|examples?|samples?|sequences?|images?|tokens?|minutes?|hours?|seconds?"
+    r"|轮|遍|样本|分钟|小时|秒)(?![\w-])"
+)
+COMMENT = bounded(rf"[\s,;\"')\]]{{0,8}}(?:#|//|;|/\*){_UNIT}{_OTHERS}", re.I)
+HELP = bounded(rf"[^#\n]{{0,120}}(?:\n[^#\n=]{{0,60}})?\bhelp\s{{0,2}}=\s{{0,2}}f?[\"']{_UNIT}{_OTHERS}", re.I)
+"""A unit that is not steps, at the head of the comment or of the help behind a value."""
+EVERY = frozenset(("save_steps", "eval_steps"))
+FEWEST_STEPS = 5
+"""A smaller number under a name without `step` counts epochs: nobody saves every second step (own judgement)."""
+STEPS = re.compile(r"(?i)step|iter|update|batch|步")
+
+
+def _other_unit(item: Item, variable: str, source: Source, around: Around, framework: str) -> str:
+    """What a number of steps counts instead, empty where it is steps."""
+    part, start = source.part(item.end)
+    behind = part.text[start : start + 240]
+    if found := COMMENT.match(behind) or (HELP.match(behind) if item.style == DEFAULT else None):
+        return found[1].lower()
+    if around.by_epoch(item):
+        return "epochs"
+    few = variable in EVERY and framework == "generic" and not around.samples and not STEPS.search(item.key)
+    value = number(item.text or "") if few else None
+    return "epochs" if value is not None and 0 < value < FEWEST_STEPS else ""
+
+
+def variable_of(key: str, text: str | None) -> str:
+    """What an option of nobody's means by its name alone; empty for none."""
+    item = Item(key, text, "flag", 0, 0)
+    return _lookup(normal(key), ("generic",), item, Around([item, Item("lr", "1", "flag", 0, 0)]))[0]
 
 
 class Around:
@@ -152,9 +208,15 @@ class Around:
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.names: dict[str, set[Words]] = {}
+        self.epochs: dict[str, bool] = {}
+        self.served: set[str] = set()
         for item in items:
             section, last = _parts(item.key)
-            self.names.setdefault(section, set()).add(words(last))
+            self.names.setdefault(section, set()).update((words(last), words(OWN_MODEL.sub("", last, count=1))))
+            if last == "by_epoch":
+                self.epochs[section] = (item.text or "").lower() == "true"
+            elif last.lower() in SERVER and ENGINES.fullmatch(item.text or ""):
+                self.served.add(section)
         self.trains = any(
             not TRAINING.isdisjoint(names) or "optimizer" in words(section) for section, names in self.names.items()
         )
@@ -162,10 +224,24 @@ class Around:
             "rollout" in words(section) or not SAMPLING.isdisjoint(names) for section, names in self.names.items()
         )
 
+    def by_epoch(self, item: Item) -> bool:
+        """Whether a hook counts epochs: it says so, or it is one of those that do where nothing is said."""
+        section, last = _parts(item.key)
+        return last == "interval" and self.epochs.get(section, section.endswith("hooks.checkpoint"))
+
+    def placed(self, key: str) -> str:
+        """A key beside the name of an engine, where nothing is trained, as below the engine's own heading."""
+        section, last = _parts(key)
+        if self.trains or self.samples or section not in self.served or last.lower() in SERVER:
+            return key
+        return f"{section}.engine.{last}".lstrip(".")
+
     def beside(self, item: Item) -> set[Words]:
         return self.names.get(_parts(item.key)[0], set())
 
 
+SERVER = frozenset(("engine", "backend", "server", "runtime", "engine_kind", "engine_type", "引擎", "推理引擎"))
+"""Keys whose value names an inference engine."""
 TRAINING = frozenset(
     map(words, ("lr", "peak_lr", "max_lr", "base_lr", "weight_decay", "warmup_steps", "max_steps", "optim"))
 )

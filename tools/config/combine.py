@@ -13,7 +13,7 @@ from ..settings import Setting, Settings
 from . import programs
 from .collect import Reading
 from .frameworks import named
-from .launched import as_in_file, chosen_sections, layered, without_overridden
+from .launched import as_in_file, chosen_sections, layered, with_parts, without_overridden
 from .printed.logged import with_logs
 from .read import NOT_READ, read_file
 from .syntax.source import Refused, short
@@ -55,6 +55,7 @@ def read_settings(
     readings = [r for r in without_overridden(readings, run) if r.values or (r.role == "script" and r.files)]
     near = _of_attempt(run.artifacts, run, attempt)
     readings = layered([*readings, *beside.tables(near, read)])
+    readings = with_parts(readings)
     as_in_file(readings)
     readings = with_logs(run, attempt, readings)
     readings += beside.told(near, readings)
@@ -182,7 +183,7 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
         named = [r for r in group if any(_same_file(r.name, f) for f in pointed)]
         if len(group) > 1 and role in ("model", "tokenizer", "generation"):
             group.sort(key=lambda r: r.name.count("/"))
-        ranked = sorted(named or group, key=lambda r: (_second(r, group), -_interest(r), r.name.count("/"), r.name))
+        ranked = sorted(named or group, key=lambda r: (_second(r, group), *_interest(r), r.name.count("/"), r.name))
         kept = ranked if named and role != "script" else ranked[:1]
         if role == "program":
             kept = programs.together(group, ranked[0], [c for r in readings for c in r.programs])
@@ -205,8 +206,10 @@ def _second(reading: Reading, group: list[Reading]) -> bool:
 PROGRAMS, ENOUGH = (".py", ".ipynb"), 4
 
 
-def _interest(reading: Reading) -> int:
-    return len(reading.values) if reading.framework != "generic" else len(reading.values) // 3
+def _interest(reading: Reading) -> tuple[int, bool]:
+    """What says most comes first; of equals the one that trains."""
+    said = len(reading.values) if reading.framework != "generic" else len(reading.values) // 3
+    return -said, "learning_rate" not in reading.values
 
 
 def _same_file(name: str, mentioned: str) -> bool:

@@ -13,8 +13,8 @@ from functools import cache
 
 from ..patterns import bounded
 from .keys import table
-from .names import FILLERS, JOINED, NAMES, NEUTRAL, OPEN_SCOPES, SCOPED, SCOPES, SERVED, spelled
-from .values import ALONE, PAIR, STAGES, boolean, number
+from .names import FILLERS, JOINED, NAMES, NEUTRAL, ONLY_ALONE, OPEN_SCOPES, SCOPED, SCOPES, SERVED, spelled
+from .values import ALONE, PAIR, STAGES, boolean, number, scaled
 
 Words = frozenset[str]
 LEVEL = re.compile(r"[./:]")
@@ -79,6 +79,8 @@ FITS: dict[str, Callable[[str], bool]] = {
     "freeze": lambda text: number(text) is None and boolean(text) is not False,
     "deepspeed": lambda text: text.endswith(".json"),
     "chat_template": lambda text: len(text) < LONGEST and boolean(text) is None and number(text) is None,
+    "adapter": lambda text: bool(re.fullmatch(r"(?i)q?lora|q?dora|adalora|ia3|prefix|p-?tuning|full|none", text)),
+    "steps_per_epoch": _number(2, 1e9, True),
     "engine_kind": lambda text: bool(ENGINES.fullmatch(text)),
     "adam_beta2": _betas,
     "learning_rate": _number(1e-12, 1),
@@ -113,6 +115,12 @@ FITS: dict[str, Callable[[str], bool]] = {
     "head_dim": _number(4, 4096, True),
     "seed": _number(0, 2**64, True),
     "nccl_timeout": _number(1, 1e8),
+    "loss_scale": _number(0, 2**32),
+    "reward_clip": _number(1e-3, 1e4),
+    "kl_target": _number(0, 1e3),
+    "kl_loss_coef": _number(0, 10),
+    "kl_reward_coef": _number(0, 10),
+    "max_position_embeddings": _number(16, 20_000_000, True),
 }  # fmt: skip
 """Whether a value can be the variable's at all, where only the words of its key say so."""
 _COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_steps tensor_parallel pipeline_parallel
@@ -120,9 +128,13 @@ _COUNTS = """max_steps decay_steps save_steps save_total_limit log_steps eval_st
     world_size nodes gpus_per_node num_workers max_num_seqs num_layers num_heads num_kv_heads num_experts lora_rank
     rollout_batch_size rope_original_positions zero_stage"""
 COUNTS = frozenset(_COUNTS.split())
-SWITCHES = frozenset(("packing", "sampling", "pin_memory", "activation_checkpointing", "tie_embeddings"))
+_SWITCHES = """packing sampling pin_memory activation_checkpointing tie_embeddings fp8 use_kl_loss colocate
+    advantage_normalization engine_sleep flash_attention"""
+SWITCHES = frozenset(_SWITCHES.split())
 COUNT, ANY = _number(0, 1e12, True), bounded(r"[^\n]{1,200}")
 WARMUP, CLIP, EPS = frozenset(("warmup",)), frozenset(("clip",)), frozenset(("eps",))
+DEVICE = frozenset(("device",))
+"""`n_gpu` counts devices, `device` says which one: only the whole key tells them apart."""
 DEVICES, NODES = frozenset(("devices",)), frozenset(("nodes",))
 BATCH, TRAIN_BATCH = frozenset(("batch",)), frozenset(("train", "batch"))
 SERVED_LENGTHS = {
@@ -137,8 +149,19 @@ SERVED_LENGTHS = {
     )
 }
 """Names of a length that is not the training's where nothing is trained."""
+SWITCHED = ("enabled", "enable")
+"""Names that only say whether what the heading is about is on."""
+PER_DEVICE = re.compile(r"(?i)per[_-]?(?:gpu|device|card|rank)")
+OWN_MODEL = re.compile(r"^(?:actor|policy|student)_(?=[a-z])")
+"""What a flat name says of the model that is trained: `actor_warmup_steps` are the warm-up of the run."""
 EVERY, LEAST_EVERY = tuple(frozenset((word,)) for word in ("save", "log", "eval")), 5
 """A bare `save: 500` counts steps; a small number may be a switch or count epochs (own judgement)."""
+LOSS = frozenset(("loss",))
+LOSSES = bounded(
+    r"(?i)sigmoid|hinge|ipo|simpo|dpo|kto\w*|orpo|cpo|robust|exo_pair|nca_pair|bco\w*|apo\w*|sppo\w*|aot\w*"
+    r"|grpo|dr_grpo|dapo|bnpo|gspo|ppo"
+)
+"""What the bare name of a loss may hold: losses of preferences and policies."""
 LEAST_CLIP = 0.5
 """A bare `clip` below it may be PPO's ratio (own judgement)."""
 ADAM = (frozenset(("betas",)), frozenset(("beta2",)), frozenset(("betas", "1")), frozenset(("adam", "beta2")))
@@ -177,7 +200,7 @@ def _common() -> dict[Words, tuple[str, int]]:
     """The common names, and those of the generic table that have no headings."""
     rows = dict(COMMON)
     for key, (variable, _) in table("generic").items():
-        if "." not in key:
+        if "." not in key and words(key) != DEVICE:
             rows.setdefault(words(key), (variable, 30))
     return rows
 
@@ -199,9 +222,19 @@ def meant(
     *above, last = [p for p in LEVEL.split(key.lstrip("-+~")) if p] or [""]
     if last == "1" and above:
         last = f"{above.pop()} 1"
+    if last.lower() in SWITCHED and above:
+        last = above.pop()
+        if (switch := meant(".".join([*above, last]), text, beside, trains, samples)) and switch[0] in SWITCHES:
+            return switch
+        return None
     said = words(last)
     sections = [w for part in above if (w := words(part) - NEUTRAL)]
     hit = _found(said, sections, beside, trains, samples)
+    if not hit and (bare := OWN_MODEL.sub("", last, count=1)) != last:
+        said = words(bare)
+        hit = _found(said, sections, beside, trains, samples)
+    if not hit and PER_DEVICE.fullmatch(last) and any("accum" in name for name in beside):
+        hit = ("micro_batch_size", 0)
     if hit and hit[0] in MANY and last.lower() in ONE:
         return None
     scopes = {SCOPES[w] for part in sections for w in part if w in SCOPES}
@@ -210,8 +243,26 @@ def meant(
     if not trains and hit[0] == "sequence_length" and said in SERVED_LENGTHS:
         hit = (SERVED_LENGTHS[said], hit[1])
     if trains and hit[0] == "max_model_len" and not scopes & {"engine", "rollout"}:
-        return None
-    return hit if fits(hit[0], text.strip(), said) else None
+        if _common().get(said, ("",))[0] != "sequence_length":
+            return None
+        hit = ("sequence_length", hit[1])
+    if not (trains or samples) and hit[0] == "rollout_temperature" and "rollout" not in scopes:
+        hit = ("sampling_temperature", hit[1])
+    if hit[0] == "world_size":
+        hit = (per_node(said, beside, text), hit[1])
+    return hit if hit[0] and fits(hit[0], text.strip(), said) else None
+
+
+def per_node(said: Words, beside: Collection[Words], text: str) -> str:
+    """What a number of devices counts: those of one node beside a number of nodes, else all; empty where it may be
+    either."""
+    if said != DEVICES or NODES not in beside:
+        return "world_size"
+    return "gpus_per_node" if (number(text) or 0) <= MOST_DEVICES else ""
+
+
+MOST_DEVICES = 8
+"""More are seldom in one node: where there are several nodes, a larger number may be that of all (own judgement)."""
 
 
 def _doubtful(
@@ -222,8 +273,8 @@ def _doubtful(
         return (number(text) or 0) < LEAST_CLIP
     if said in EVERY:
         return (number(text) or 0) < LEAST_EVERY
-    if variable == "world_size" and said == DEVICES:
-        return NODES in beside
+    if variable == "loss_type" and said == LOSS:
+        return not LOSSES.fullmatch(text)
     if variable == "micro_batch_size" and said in (BATCH, TRAIN_BATCH):
         accumulates = any("accum" in name for name in beside)
         return (samples and not accumulates) or "algorithm" in scopes or (said == TRAIN_BATCH and not accumulates)
@@ -243,7 +294,10 @@ def _found(
     if not sections:
         return ("adam_epsilon", 0) if adams else _common().get(said)
     scopes = [next((SCOPES[w] for w in sorted(part) if w in SCOPES), "") for part in sections]
-    known = [bool(s) and all(w in SCOPES or w in said for w in p) for s, p in zip(scopes, sections, strict=True)]
+    known = [
+        bool(s) and (len(p) == 1 or not p & ONLY_ALONE) and all(w in SCOPES or w in said for w in p)
+        for s, p in zip(scopes, sections, strict=True)
+    ]
     if all(known):
         if "engine" in scopes and (hit := _of_engine(said, sections, scopes)):
             return hit
@@ -274,7 +328,10 @@ def fits(variable: str, text: str, said: Words) -> bool:
     """Whether a value can be this variable's, where only the words of its key say that it is."""
     if alone := ALONE.fullmatch(text):
         text = alone[1]
+    text = scaled(variable, text)
     if variable == "grad_clip" and text.lower() in ("null", "none"):
+        return True
+    if variable == "warmup_steps" and text.endswith("%"):
         return True
     if variable == "warmup_steps" and "." in text and said != WARMUP:
         return False

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ..patterns import bounded
 from ..run import Artifact, Run
-from .collect import Reading
+from ..settings import Setting
+from .collect import COUNTED, Reading, variable_of
 from .keys import normal
 from .syntax.source import CALL, DEFAULT, short
 from .values import UNSET, convert
@@ -151,6 +152,8 @@ def launch(readings: list[Reading]) -> None:
     """What a launch gives an option of which its use, not its name, says what it decides: `AdamW(lr=args.rate)`."""
     scripts = [r for r in readings if r.role == "script"]
     for reading in readings:
+        for script in scripts:
+            _as_declared(reading, script)
         for variable, setting in list(reading.values.items()):
             if setting.style != DEFAULT:
                 continue
@@ -164,6 +167,40 @@ def launch(readings: list[Reading]) -> None:
             home = next((r for r in scripts if given in r.others.values()), None)
             if given is not None and home is not None and value is not UNSET:
                 home.values.setdefault(variable, replace(given, variable=variable, value=value))
+
+
+def _as_declared(program: Reading, script: Reading) -> None:
+    """What a launch gives under a short name or by its place, under the option that the program declares so.
+
+    A number of which the program says that it counts no steps is none of steps in the launch either.
+    """
+    if not any(short(name) == short(program.name) for command in script.programs for name in command):
+        return
+    for variable, setting in list(script.values.items()):
+        if variable in COUNTED and normal(setting.key) in program.units:
+            del script.values[variable]
+    for written, option in program.options.items():
+        given = script.others.get(written) if not written.isdigit() else _placed(program, script, int(written))
+        if given is None or given.value is True:
+            continue
+        known = next((v for v, s in program.values.items() if normal(s.key) == normal(option)), "")
+        variable = known or variable_of(option, str(given.value))
+        value = convert(variable, str(given.value), normal(option)) if variable else UNSET
+        if value is not UNSET:
+            script.values.setdefault(variable, replace(given, variable=variable, value=value))
+
+
+def _placed(program: Reading, script: Reading, place: int) -> Setting | None:
+    """The word at a place behind the program; none where some of them may belong to a switch before them."""
+    for names, words in zip(script.programs, script.words, strict=True):
+        if any(short(name) == short(program.name) for name in names):
+            expected = sum(written.isdigit() for written in program.options)
+            if len(words) != expected:
+                return None
+            near = next(iter(script.values.values()), None)
+            line = near.line if near else 1
+            return Setting("", words[place], words[place], words[place], script.name, line, -1, "flag", "generic")
+    return None
 
 
 def together(group: list[Reading], first: Reading, commands: Iterable[tuple[str, ...]]) -> list[Reading]:

@@ -11,18 +11,17 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from ..patterns import bounded
-from ..settings import Setting
 from . import telling
-from .collect import Reading, as_setting, take
+from .collect import Reading, take
+from .company import by_company
 from .frameworks import named
 from .keys import normal
 from .programs import imported
-from .syntax import commands, jsonfile, pairs, structure, typed, yamlfile
-from .syntax.shell import Script
+from .scripts import CLEARLY_MORE, behind_variables, job, read_script
+from .syntax import jsonfile, pairs, structure, typed, yamlfile
 from .syntax.shell import run as run_script
-from .syntax.shellvalues import UNKNOWN
 from .syntax.shellwords import Traced
-from .syntax.source import Item, Refused, Source, load
+from .syntax.source import ALIAS, Item, Refused, Source, load, short
 from .values import STAGES
 
 SYNTAX = {
@@ -48,7 +47,6 @@ OWN = frozenset(("pairs", "braces", "xml", "keyed"))
 ENVIRONMENT = re.compile(r"^\.env(?:\.|$)|\.env$")
 """Names of files of variables: pairs, where they hold no command."""
 NAMES = re.compile(r"(GNU)?[Mm]akefile$")
-PROGRAM = bounded(r"[^\s,=]{1,200}\.(?:py|ipynb)(?=\s|$)")
 NOT_READ = (".bat", ".ps1", ".jinja")
 """Formats that hold no settings of trainers we know; said to be unread."""
 
@@ -56,12 +54,13 @@ NOT_READ = (".bat", ".ps1", ".jinja")
 KEPT = 400_000
 """Characters of a text up to which what it sets is kept for the next who asks."""
 READ_IN = re.compile(r"(?:^|[;&\n])[ \t]*(?:source|\.)[ \t]+[\"']?([^\s;&\"'<>|]{1,200})")
-MOST_READ_IN = 6
-CLEARLY_MORE = 3
-"""Settings that a file must say in names of nobody's, beyond those of the framework that a key of it told, to be
-nobody's: a hand-written file may borrow a name."""
-DEEPSPEED_WINS = ("loss_scale",)
-"""Where the DeepSpeed file is obeyed although the command line says something else."""
+READ_IN_BY = {
+    "shell": READ_IN,
+    "unit": bounded(r"(?m)^EnvironmentFile=-?([^\s]{1,200})"),
+    "yaml": bounded(r"(?m)^services:|^\s{1,12}(?:env_file:\s{1,4}|-\s{1,4})([\w./\-]{0,80}\.env)\s*$"),
+}
+"""Syntax -> how a file says which others its variables stand in; a composition reads the `.env` beside it."""
+MOST_READ_IN, MOST_FOLDERS = 6, 20
 
 
 def syntax_of(path: Path, name: str) -> str:
@@ -109,23 +108,40 @@ def read_file(path: Path, name: str = "") -> Reading:
     name = name or path.name
     syntax = syntax_of(path, name)
     whole = load(path, name, syntax)
-    return read_source(_with_read_in(whole, path) if syntax == "shell" else whole, syntax)
+    return read_source(_with_read_in(whole, path, READ_IN_BY[syntax]) if syntax in READ_IN_BY else whole, syntax)
 
 
-def _with_read_in(script: Source, path: Path) -> Source:
-    """A script with the files beside it that it reads in; no other place is looked at."""
+def _with_read_in(script: Source, path: Path, pattern: re.Pattern[str]) -> Source:
+    """A script with the files beside it, or one folder below, that it reads in; no other place is looked at."""
     joined, begin = [], len(script.text) + 1
-    for match in list(READ_IN.finditer(script.text))[:MOST_READ_IN]:
-        beside = path.parent / match[1].rpartition("/")[2]
-        if beside == path or beside.is_symlink() or not beside.is_file():
+    told = [m[1] or ".env" for m in pattern.finditer(script.text)]
+    for wanted in list(dict.fromkeys(told))[:MOST_READ_IN]:
+        beside = _read_in(path, short(wanted))
+        if beside is None:
             continue
         try:
-            other = load(beside, str(PurePath(script.name).parent / beside.name), "unit")
+            other = load(beside, str(PurePath(script.name).parent / beside.relative_to(path.parent)), "unit")
         except Refused:
             continue
         joined.append((begin, other))
         begin += len(other.text) + 1
     return replace(script, joined=tuple(joined))
+
+
+def _read_in(path: Path, name: str) -> Path | None:
+    """The file of this name beside another; of a template's (`%i.env`) the one whose name fits, if there is but one."""
+    if "%" not in name:
+        beside = path.parent / name
+        return None if beside == path or beside.is_symlink() or not beside.is_file() else beside
+    wanted = re.compile(re.sub(r"%[A-Za-z]", r"[\\w.\\-]{1,80}", re.escape(name).replace("\\%", "%")))
+    inside = [one for one in path.parent.iterdir() if one.is_dir() and not one.is_symlink()][:MOST_FOLDERS]
+    fitting = [
+        one
+        for folder in (path.parent, *inside)
+        for one in folder.iterdir()
+        if wanted.fullmatch(one.name) and one.is_file() and not one.is_symlink()
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def read_source(source: Source, syntax: str) -> Reading:
@@ -144,24 +160,30 @@ def _read(source: Source, syntax: str) -> Reading:
             PurePath(other.name).name: Traced(other.text, range(begin, begin + len(other.text)))
             for begin, other in source.joined
         }
-        return _script(run_script(_one_command(source.text), files), source)
+        return read_script(run_script(_one_command(source.text), files), source)
     if syntax == "typed":
-        return _script(run_script(typed.as_shell(source.text) or source.text), source)
+        return read_script(run_script(typed.as_shell(source.text) or source.text), source)
     if syntax == "unit":
         from .syntax import unitfile
 
-        return _script(run_script(unitfile.as_shell(source.text)), source)
+        unit = unitfile.as_shell(source.text)
+        exported = Traced("set -a\n", [-1] * 7) if source.joined else Traced("", [])
+        return read_script(run_script(exported + behind_variables(Traced(unit, range(len(unit))), source)), source)
     if syntax == "makefile":
         from .syntax import makefile
 
-        return _script(run_script(makefile.as_shell(source.text)), source)
+        return read_script(run_script(makefile.as_shell(source.text)), source)
     written = _parse(source, syntax)
+    options = {i.key: i.text or "" for i in written if i.style == ALIAS}
+    written = [i for i in written if i.style != ALIAS]
     items = structure.resolved(written)
     framework = _framework(source.name, items)
-    if framework == "generic" and syntax in ("yaml", "json") and (job := _job(written, source)):
-        return job
+    if framework == "generic" and syntax in ("yaml", "json") and (found := job(written, source)):
+        return found
     own = syntax in OWN or source.name.endswith(".conf")
-    return _believed(source, items, framework, syntax in ("python", "notebook"), own)
+    reading = _believed(source, items, framework, syntax in ("python", "notebook"), own)
+    reading.options = options
+    return reading
 
 
 def reading_of(source: Source, items: list[Item]) -> Reading:
@@ -178,6 +200,8 @@ def _believed(source: Source, items: list[Item], framework: str, programmed: boo
         from .written.fill import fill
 
         fill(readings[-1], items, source)
+    if readings[-1].role != "overrides":
+        by_company(readings[-1], items, source)
     known, nobodys = readings[0], readings[-1]
     return nobodys if len(nobodys.values) >= len(known.values) + CLEARLY_MORE else known
 
@@ -205,15 +229,6 @@ def _one_command(text: str) -> str:
     return "\n".join(f"{line} \\" if line in said[:-1] else line for line in lines)
 
 
-def _job(items: list[Item], source: Source) -> Reading | None:
-    """A job description, if its commands set anything."""
-    from .syntax import manifests
-
-    script = manifests.script(items, source)
-    reading = _script(script, source) if script else None
-    return reading if reading and reading.values else None
-
-
 def _framework(name: str, items: list[Item]) -> str:
     keys = {normal(i.key) for i in items}
     if items and all(i.style == "override" for i in items):
@@ -235,7 +250,8 @@ def _parse(source: Source, syntax: str) -> list[Item]:
 
         return tomlfile.read(source)
     if syntax == "pairs":
-        return pairs.read(source)
+        found = pairs.read(source)
+        return pairs.of_gin(found) if source.name.endswith(".gin") else found
     if syntax in ("braces", "xml", "keyed"):
         from .written import braces, keyed, xmlfile
 
@@ -263,113 +279,3 @@ def _conf(source: Source) -> list[Item]:
         return yamlfile.read(source)
     except Refused:
         return pairs.read(source)
-
-
-def _script(script: Script, source: Source) -> Reading:
-    """A launch script: the command with most settings leads, the others fill what it leaves open."""
-    found = commands.read(script)
-    reading = Reading(source.name, "script", "", problems=found.problems)
-    reading.read_in = {other.name for _, other in source.joined}
-    reading.broken = [_broken(source, offset) for offset in found.broken]
-    parts = []
-    for command in found.commands:
-        keys = {normal(i.key) for i in command.items if i.style != "env"}
-        part = _spelled(command, source, telling.of_command(command.program, keys))
-        if part.framework != "generic" and telling.of_command(command.program, ()) != part.framework:
-            nobodys = _spelled(command, source, "generic")
-            part = nobodys if len(nobodys.values) >= len(part.values) + CLEARLY_MORE else part
-        part.files |= {w for w in command.program.split() if commands.CONFIG_FILE.fullmatch(w)}
-        given = [i.text for i in command.items if i.text and PROGRAM.fullmatch(i.text)]
-        reading.programs.append((*PROGRAM.findall(command.program), *given))
-        _program_model(part, command, source)
-        _one_machine(part, command)
-        parts.append(part)
-    for items in found.embedded:
-        framework = telling.of_file("", {normal(i.key) for i in items})
-        part = Reading(source.name, "embedded", framework)
-        take(part, items, source, (framework,))
-        parts.append(part)
-    parts.sort(key=lambda p: (p.role == "script", _weight(p)), reverse=True)
-    for part in parts:
-        _join(reading, part, main=part is parts[0])
-    take(reading, found.environment, source, ("env",))
-    _environment(reading, script, found, source)
-    _directives(reading, script.directives, source)
-    return reading
-
-
-def _spelled(command: commands.CommandLine, source: Source, framework: str) -> Reading:
-    """A command as one framework spells its arguments; a launcher's own are its, where the program is nobody's."""
-    part = Reading(source.name, "script", framework, hints=[command.program])
-    names = (framework, "launcher") if framework != "generic" else ("launcher", framework)
-    take(part, command.items, source, names if telling.LAUNCHER.search(command.program) else (framework,))
-    return part
-
-
-def _environment(reading: Reading, script: Script, found: commands.ScriptItems, source: Source) -> None:
-    """What programs read from the environment, or a file of nothing but variables, where no argument says it."""
-    if script.launches:
-        items = [i for i in found.environment if any(not c.items for c in found.commands)]
-    else:
-        items = commands.environment(script.variables, script.spans)
-        reading.role = "generic"
-    part = Reading(source.name, "script", "generic")
-    take(part, items, source, ("generic",), spoken=True)
-    taken = {(s.file, s.line, s.column) for s in (*reading.values.values(), *reading.others.values())}
-    for variable, setting in part.values.items():
-        if variable not in reading.values and (setting.file, setting.line, setting.column) not in taken:
-            reading.values[variable] = setting
-
-
-def _broken(source: Source, offset: int) -> Setting:
-    flag = source.text[offset : offset + 200].split(None, 1)[0].split("=")[0]
-    return Setting(flag.lstrip("-"), None, flag, flag, source.name, source.line(offset), source.column(offset), "flag")
-
-
-def _weight(part: Reading) -> tuple[bool, int]:
-    """Commands of a known framework first, then by how much they set."""
-    return part.framework != "generic", len(part.values)
-
-
-def _join(reading: Reading, part: Reading, main: bool) -> None:
-    if main:
-        reading.framework = part.framework
-        reading.hints += part.hints
-        reading.others |= part.others
-    for variable, setting in part.values.items():
-        old = reading.values.get(variable)
-        if old is None or (part.framework == "deepspeed" and variable in DEEPSPEED_WINS):
-            reading.values[variable], setting = setting, old
-        if setting is not None:
-            reading.shadowed.append(setting)
-    reading.shadowed += part.shadowed
-    if main or part.framework != "generic":
-        reading.files |= part.files
-
-
-def _program_model(part: Reading, command: commands.CommandLine, source: Source) -> None:
-    """`vllm serve MODEL`: the model is a word without a flag."""
-    words = command.program.split()
-    if part.framework == "vllm" and "serve" in words and "model" not in part.values:
-        after = words[words.index("serve") + 1 :]
-        if after and UNKNOWN not in after[0]:
-            part.values["model"] = Setting(
-                "model", after[0], after[0], "serve", source.name, source.line(command.start), -1, "flag", "vllm"
-            )
-
-
-def _one_machine(part: Reading, command: commands.CommandLine) -> None:
-    """torchrun and deepspeed start one machine unless told otherwise; a size that is not visible is not one."""
-    devices = part.values.get("gpus_per_node")
-    told = {normal(i.key) for i in command.items} & {"nnodes", "num_nodes", "hostfile", "num_machines"}
-    if devices is not None and devices.framework == "launcher" and not told and "nodes" not in part.values:
-        part.values["nodes"] = replace(devices, variable="nodes", value=1, raw="1", column=-1)
-
-
-def _directives(reading: Reading, directives: dict, source: Source) -> None:
-    """`#SBATCH` sizes, where the launcher does not say."""
-    for name, variable in (("nodes", "nodes"), ("gpus", "gpus_per_node")):
-        value = directives.get(name)
-        if value is not None and variable not in reading.values and "world_size" not in reading.values:
-            item = Item(f"SBATCH --{name}", value.text, "flag", value.start, value.start + len(value))
-            reading.values[variable] = as_setting(variable, int(value.text), item, source, "slurm")

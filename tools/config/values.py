@@ -17,7 +17,7 @@ FALSE = {"false", "no", "off", "0", "n", "disable", "disabled", "none"}
 PRECISIONS = {
     word: precision
     for precision, words in {
-        "bf16": "bf16 bfloat16 bf16_mixed bf16_true amp_bf16 torch.bfloat16",
+        "bf16": "bf16 bfloat16 bf16_mixed bf16_true amp_bf16 amp_bfloat16 torch.bfloat16",
         "fp16": "fp16 float16 half 16 16_mixed 16_true amp_fp16 torch.float16",
         "fp32": "fp32 float32 float 32 32_true no torch.float32",
         "fp8": "fp8 fp8_e4m3 e4m3 hybrid amp_fp8",
@@ -93,6 +93,28 @@ def boolean(text: str) -> bool | None:
     return True if word in TRUE else (False if word in FALSE else None)
 
 
+SCALED = bounded(r"([-+]?\d+(?:\.\d+)?)\s?([kKMB]|[%％])")
+"""A number with its power or per cent behind it: `1.5k`, `64k`, `100B`, `91%`."""
+POWERS = {"k": 1e3, "M": 1e6, "B": 1e9}
+LENGTHS = frozenset(("sequence_length", "max_model_len", "max_prompt_length", "max_response_length", "vocab_size",
+                     "max_position_embeddings", "rope_original_positions"))  # fmt: skip
+"""What is counted in powers of two: of these `2k` is 2048."""
+
+
+def scaled(variable: str, text: str) -> str:
+    """The plain number of `1.5k` and `91%`; any other text, and what the variable does not count so, as it is."""
+    kind = VARIABLES.get(variable) or CONTEXT.get(variable)
+    found = SCALED.fullmatch(text.strip())
+    if not found or kind is None or kind.type not in ("int", "float"):
+        return text
+    mark = found[2].replace("K", "k")
+    if mark in "%％":
+        return f"{float(found[1]) / 100:.10g}" if "share" in kind.unit else text
+    if kind.unit not in ("steps", "tokens", "sequences"):
+        return text
+    return f"{float(found[1]) * (1024 if mark == 'k' and variable in LENGTHS else POWERS[mark]):.15g}"
+
+
 def measured(variable: str, text: str | None) -> tuple[str, str | None]:
     """The variable that a value is about once its unit is known, with the number alone.
 
@@ -102,6 +124,8 @@ def measured(variable: str, text: str | None) -> tuple[str, str | None]:
     if match := DURATION.fullmatch((text or "").strip()):
         return UNITS.get((variable, match[2]), ""), match[1]
     if variable == "warmup_steps" and 0 < (number(text or "") or 0) < 1:
+        return "warmup_ratio", text
+    if variable == "warmup_steps" and (text or "").strip().endswith(("%", "％")):
         return "warmup_ratio", text
     return variable, text
 
@@ -124,12 +148,17 @@ def convert(variable: str, text: str | None, key: str, switch: bool = False) -> 
     if variable == "grad_clip" and text.lower() == "none":
         return None
     if kind == "bool":
-        return _boolean(variable, text, switch)
+        value = _boolean(variable, text, switch)
+        return not value if value is not UNSET and DENIED.match(key.rpartition(".")[2]) else value
     if switch:
         return _switch(variable)
     if kind in ("int", "float"):
         return _number(variable, text, kind, key)
     return _string(variable, text, key)
+
+
+DENIED = re.compile(r"(?:no|disable|without|untied?|greedy)(?:_|$)")
+"""Names that say the contrary of what they switch: `--untie-embeddings`, `no_packing`, `greedy`."""
 
 
 def _boolean(variable: str, text: str, switch: bool) -> Any:
@@ -154,7 +183,7 @@ def _number(variable: str, text: str, kind: str, key: str) -> Any:
         text = stage[1]
     if alone := ALONE.fullmatch(text):
         text = alone[1]
-    first, *rest = text.split()
+    first, *rest = scaled(variable, text).split()
     value = None if rest and rest[0][0] in OPERATORS else number(first)
     if value is None or (kind == "int" and value != value) or (variable in COUNTED and not isfinite(value)):
         return UNSET

@@ -103,3 +103,87 @@ def test_the_launcher_counts_devices_where_the_program_is_nobodys(tmp_path):
     s = run_of(tmp_path, {"go.sh": "deepspeed --num_gpus 4 fit.py --lr 1e-4 --ga 2\n"})
     assert (s.value("gpus_per_node"), s.value("nodes"), s.value("world_size")) == (4, 1, 4)
     assert read_file(tmp_path / "go.sh").values["gpus_per_node"].line == 1
+
+
+DECLARED = (
+    "import argparse, torch\np = argparse.ArgumentParser()\np.add_argument('data')\n"
+    "p.add_argument('-k', '--arch', default='tiny_a')\np.add_argument('-n', '--batch-size', type=int, default=64)\n"
+    "p.add_argument('--save-every', type=int, default=9, help='in epochs')\n"
+    "p.add_argument('--lr', type=float, default=1e-3)\na = p.parse_args()\n"
+    "opt = torch.optim.AdamW(net.parameters(), lr=a.lr)\nloss.backward()\n"
+)
+
+
+def test_short_options_and_places_are_what_the_program_declares(tmp_path):
+    files = {"fit.py": DECLARED, "go.sh": "python fit.py /srv/birds -k wide_b -n 24 --save-every 5 --lr 2e-4\n"}
+    got = values(run_of(tmp_path, files))
+    assert (got["model"], got["micro_batch_size"], got["dataset"]) == ("wide_b", 24, "/srv/birds")
+    assert got["learning_rate"] == 2e-4
+    assert "save_steps" not in got
+
+
+@pytest.mark.parametrize("launch", ["python other.py -n 24 --lr 2e-4\n", "python fit.py a b c --lr 2e-4\n"])
+def test_short_options_of_another_program_and_too_many_places_say_nothing(tmp_path, launch):
+    got = values(run_of(tmp_path, {"fit.py": DECLARED, "go.sh": launch}))
+    assert got.get("micro_batch_size") in (None, 64)
+    assert "dataset" not in got
+
+
+UNIT = "[Service]\nEnvironmentFile=/etc/llm/%i.env\nExecStart=/opt/bin/vllm serve ${{M}} --max-num-seqs ${{S}}{more}\n"
+
+
+def test_a_unit_has_the_variables_of_the_one_file_that_fits(tmp_path):
+    files = {"llm@.service": UNIT.format(more=""), "env/small.env": "M=org/nut-2b\nS=24\nCUDA_VISIBLE_DEVICES=2\n"}
+    got = values(run_of(tmp_path, files))
+    assert (got["model"], got["max_num_seqs"], got["visible_devices"]) == ("org/nut-2b", 24, "2")
+
+
+def test_of_two_files_that_fit_a_unit_has_neither(tmp_path):
+    files = {"llm@.service": UNIT.format(more=" --max-model-len 700"), "env/a.env": "M=org/a\nS=2\n",
+             "env/b.env": "M=org/b\nS=3\n"}  # fmt: skip
+    assert "max_num_seqs" not in values(run_of(tmp_path, {**files, "env/c.txt": "x"}))
+
+
+COMPOSE = (
+    "services:\n  gen:\n    image: vllm/vllm-openai:v1\n    command: --model ${{NAME}} --max-model-len 5000\n"
+    "  fit:\n    build: ./fit\n    environment:\n      - GRAD_ACCUM=12\n      - MAX_GRAD_NORM=0.6\n{more}"
+)
+
+
+def test_a_composition_has_its_variables_and_what_it_gives_the_one_service_without_a_command(tmp_path):
+    files = {"compose.yaml": COMPOSE.format(more=""), ".env": "NAME=org/oak-8b\nLEARNING_RATE=3e-6\n"}
+    got = values(run_of(tmp_path, files))
+    assert (got["model"], got["max_model_len"], got["learning_rate"]) == ("org/oak-8b", 5000, 3e-6)
+    assert (got["grad_accumulation"], got["grad_clip"]) == (12, 0.6)
+
+
+def test_what_two_such_services_are_given_is_nobodys(tmp_path):
+    more = "  old:\n    build: ./old\n    environment:\n      - GRAD_ACCUM=3\n"
+    got = values(run_of(tmp_path, {"compose.yaml": COMPOSE.format(more=more), ".env": "NAME=org/oak-8b\n"}))
+    assert "grad_accumulation" not in got
+
+
+def test_arguments_that_a_script_sets_for_itself(tmp_path):
+    text = 'TP=2\nset -- --model-path org/elm-9b --tp "$TP" --context-length 9000\n'
+    text += 'exec python -m sglang.launch_server "$@"\n'
+    got = values(run_of(tmp_path, {"up.sh": text}))
+    assert (got["model"], got["engine_tensor_parallel"], got["max_model_len"]) == ("org/elm-9b", 2, 9000)
+    other = values(run_of(tmp_path / "b", {"up.sh": 'python -m sglang.launch_server --tp 2 "$@"\n'}))
+    assert "model" not in other
+
+
+@pytest.mark.parametrize(
+    ("processes", "read"), [("32", 8), ("24", None)]
+)  # the devices of a node are told by the job where they agree with what is launched
+def test_a_job_says_how_many_devices_a_node_has(tmp_path, processes, read):
+    text = (
+        "#!/bin/bash\n#SBATCH -N 4\n#SBATCH --gres=gpu:a100:8\n"
+        f"srun accelerate launch --num_machines 4 --num_processes {processes} fit.py --learning_rate 1e-5\n"
+    )
+    assert values(run_of(tmp_path, {"job.sbatch": text})).get("gpus_per_node") == read
+
+
+def test_a_rank_is_the_adapters_in_a_program_named_after_it(tmp_path):
+    line = "accelerate launch {} --learning_rate 1e-4 --max_train_steps 900 --rank 24\n"
+    assert values(run_of(tmp_path / "a", {"a.sh": line.format("fit_lora.py")}))["lora_rank"] == 24
+    assert "lora_rank" not in values(run_of(tmp_path / "b", {"a.sh": line.format("fit.py")}))

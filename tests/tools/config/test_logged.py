@@ -128,3 +128,20 @@ def test_a_log_is_no_file_to_change(tmp_path):
     setting = settings(tmp_path, DUMPS["argparse"]).get("learning_rate")
     with pytest.raises(TriageError, match="a log prints lr"):
         set_value(setting, 1e-5, tmp_path / "train.log")
+
+
+@pytest.mark.parametrize(("named", "epochs"), [("conf/bird.json", 9), ("conf/fish.json", 3)])
+def test_the_command_that_a_log_shows_wins_over_the_file_that_it_names(tmp_path, named, epochs):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "bird.json").write_text('{"lr": 2e-4, "epochs": 3, "seed": 5}')
+    text = f"./tools/train.sh {named} --set epochs=9 seed=5\n"
+    assert values(tmp_path, text)["epochs"] == epochs
+
+
+def test_a_table_behind_a_line_with_bars_is_read(tmp_path):
+    text = (
+        "2031-01-02 | INFO | Rank 0 | 6 processes\n+------+-------+\n| option | value |\n+------+-------+\n"
+        "| lr | 0.002 |\n| epochs | 7 |\n| seed | 4 |\n| weight_decay | 0.3 |\n+------+-------+\n"
+    )
+    got = values(tmp_path, text)
+    assert (got["learning_rate"], got["epochs"], got["weight_decay"]) == (0.002, 7, 0.3)

@@ -123,3 +123,92 @@ def test_notes_are_no_file_to_edit(tmp_path):
     assert (setting.file, setting.line, setting.style) == ("实验记录.md", 4, "notes")
     with pytest.raises(TriageError):
         set_value(setting, 1e-6, tmp_path / "实验记录.md")
+
+
+PAPER = r"""\section{Details}
+We compare with earlier work & others \\
+\begin{table}
+\caption{Settings of our run}
+\begin{tabular}{lr}
+\toprule
+Hyperparameter & Value \\ \midrule
+Policy learning rate & $2.5 \times 10^{-6}$ \\
+Value-function learning rate & $4 \times 10^{-5}$ \\
+% Weight decay & 0.3 \\
+Optimizer & AdamW \\
+Adam $\beta_2$ & 0.97 \\
+Adam $\epsilon$ & $10^{-7}$ \\
+Optimizer steps & 6{,}500 \\
+Prompts per rollout & 96 \\
+Rollout temperature & 0.85 \\
+\bottomrule
+\end{tabular}
+\end{table}
+"""
+
+
+def test_the_table_of_a_papers_source_is_read(tmp_path):
+    got = of(tmp_path, "appendix.tex", PAPER)
+    assert (got["learning_rate"], got["adam_beta2"], got["adam_epsilon"]) == (2.5e-6, 0.97, 1e-7)
+    assert (got["max_steps"], got["rollout_batch_size"], got["rollout_temperature"]) == (6500, 96, 0.85)
+    assert "weight_decay" not in got
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PAPER.replace("Settings of our run", "Settings of the baselines").replace("Details", "Baselines"),
+        PAPER.replace(" & ", " & 1 & "),
+    ],
+)
+def test_a_table_of_baselines_or_of_several_runs_is_none(tmp_path, text):
+    assert of(tmp_path, "appendix.tex", text) == {}
+
+
+def test_notes_count_how_often_and_say_what_is_off(tmp_path):
+    text = (
+        "# 第五版记录\n\n底座：org/elm-3b，3 台机器，每台 6 卡。\n- 学习率 2e-5，预热 40 步\n"
+        "- 每 150 步存一次，最多保留 4 个\n- 每隔 75 步评测一次\n- ZeRO-2，不做 offload\n- 开启样本打包\n"
+    )
+    got = of(tmp_path, "训练记录.md", text)
+    assert (got["nodes"], got["gpus_per_node"], got["save_steps"], got["save_total_limit"]) == (3, 6, 150, 4)
+    assert (got["eval_steps"], got["offload_params"], got["packing"], got["model"]) == (75, False, True, "org/elm-3b")
+
+
+def test_english_notes_count_so_too(tmp_path):
+    text = (
+        "# Notes\n\nlr 2e-5, warmup 40 steps, 3 epochs.\n"
+        "We saved a checkpoint every 150 steps and keep the last 4.\nEvaluated every 75 steps, no offloading.\n"
+    )
+    got = of(tmp_path, "NOTES.md", text)
+    assert (got["save_steps"], got["save_total_limit"], got["eval_steps"]) == (150, 4, 75)
+    assert got["offload_optimizer"] is False
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "备注：第四版用的是 LoRA（r=24，alpha=48），效果不好，这一版改成全参。",
+        "LoRA(rank 24) 是另外一组那边的实验。",
+        "The colleagues next door ran LoRA with r=24, alpha=48.",
+    ],
+)
+def test_what_another_version_or_group_used_is_not_this_runs(tmp_path, line):
+    text = f"# 记录\n\n- 学习率 2e-5，预热 40 步\n- 训练 3 轮，随机种子 5\n\n{line}\n"
+    got = of(tmp_path, "训练记录.md", text)
+    assert got["learning_rate"] == 2e-5
+    assert not {"lora_rank", "lora_alpha"} & set(got)
+
+
+def test_notes_of_a_server_speak_of_its_engine(tmp_path):
+    text = "推理引擎参数\n  张量并行（TP）：4\n  显存占比：0.8\n  最大上下文长度：9000\n  最大并发数：48\n  温度：0.3；top_p：0.9\n"
+    got = of(tmp_path, "部署说明.txt", text)
+    assert (got["engine_tensor_parallel"], got["max_model_len"], got["max_num_seqs"]) == (4, 9000, 48)
+    assert got["sampling_temperature"] == 0.3
+    assert "tensor_parallel" not in got
+
+
+def test_notes_of_a_training_speak_of_the_trainer(tmp_path):
+    text = "训练参数\n  张量并行：4\n  显存占比：0.8\n  最大长度：9000\n  学习率：1e-5\n"
+    got = of(tmp_path, "训练说明.txt", text)
+    assert (got["tensor_parallel"], got["sequence_length"]) == (4, 9000)

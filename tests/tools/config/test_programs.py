@@ -192,3 +192,27 @@ def test_a_value_is_edited_where_it_stands_and_not_where_a_number_has_no_unit(tm
     found = read_file(path).values
     assert "STEPS_ALL = 700\n" in set_value(found["max_steps"], 700, path).text
     assert (found["nccl_timeout"].line, found["nccl_timeout"].column) == (3, -1)
+
+
+PRINTING = "import torch\nopt = torch.optim.AdamW(net.parameters(), lr=2e-4)\nfor step in range(900):\n    loss.backward()\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["if step % 25 == 0: print(step, loss)", "if rank == 0 and not (step + 1) % 25: log.info('%d', step)"]
+)
+def test_a_loop_says_how_often_it_prints(line):
+    assert values(PRINTING.format(line))["log_steps"] == 25
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["if step % 25 == 0: save(net)", "if epoch % 25 == 0: print(loss)", "if step % 25 == 1: print(loss)",
+     "if step % 25 == 0: print(evaluate(net))"],
+)  # fmt: skip
+def test_other_branches_of_a_loop_do_not(line):
+    assert "log_steps" not in values(PRINTING.format(line))
+
+
+def test_what_a_model_freezes_by_a_method_of_its_own():
+    assert values(PRINTING.format("pass") + "net.freeze_feature_encoder()\n")["freeze"] == "feature_encoder"
+    assert "freeze" not in values(PRINTING.format("pass") + "net.unfreeze_encoder()\nnet.freeze_for_now()\n")

@@ -241,3 +241,42 @@ def test_overrides_alone_are_those_of_a_launch(tmp_path):
     path = tmp_path / "overrides.yaml"
     path.write_text("- optimization.max_update=70\n- optimization.lr=[0.002]\n")
     assert settings_of(read_file(path)).value("max_steps") == 70
+
+
+MACROS = (
+    "RATE = 2e-3\nBATCH = 64\nlib.Fit.global_batch = %BATCH\nlib.Fit.global_batch = 192\noptim.make.name = 'lion'\n"
+)
+
+
+def test_macros_of_gin_stand_where_they_are_named_and_set_nothing(tmp_path):
+    got = of_text(tmp_path, "fit.gin", MACROS + "optim.make.learning_rate = %RATE\nnets/Checkpointer.period = 800\n")
+    assert (got["learning_rate"], got["global_batch_size"], got["optimizer"]) == (2e-3, 192, "lion")
+    assert got["save_steps"] == 800
+    assert "micro_batch_size" not in got
+
+
+def test_a_constant_that_no_binding_names_is_a_setting_itself(tmp_path):
+    assert of_text(tmp_path, "fit.gin", "LR = 2e-3\nfit.seed = 4\n")["learning_rate"] == 2e-3
+
+
+def of_text(folder, name, text) -> dict:
+    (folder / name).write_text(text)
+    return {s.variable: s.value for s in settings_of(read_file(folder / name))}
+
+
+def test_what_hocon_puts_in_from_elsewhere_gives_way_to_what_stands_there(tmp_path):
+    text = (
+        "fit { optim = ${sets.slow} { lr = 4e-4 }, epochs = 3 }\n"
+        "sets.slow { name = lion, lr = 9e-3, weight-decay = 0.2 }\nsets.fast { name = sgd, lr = 0.5 }\n"
+    )
+    got = of_text(tmp_path, "a.conf", text)
+    assert (got["learning_rate"], got["optimizer"], got["weight_decay"]) == (4e-4, "lion", 0.2)
+    alone = of_text(tmp_path, "b.conf", text.replace("${sets.slow}", "").replace("optim =", "optim"))
+    assert "weight_decay" not in alone
+
+
+def test_constants_of_jsonnet_are_multiplied(tmp_path):
+    text = "local n = 3 * 4;\nlocal half = 900;\n{ lr: 1e-5, accum: n, max_len: 2 * half, epochs: 2 * other }\n"
+    got = of_text(tmp_path, "a.jsonnet", text)
+    assert (got["grad_accumulation"], got["sequence_length"]) == (12, 1800)
+    assert "epochs" not in got

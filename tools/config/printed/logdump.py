@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -85,7 +85,7 @@ _NUMBER = bounded(r"-?\d[\d_,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _VALUE_HEADS = frozenset(("value", "values", "setting", "current", "used", "值", "取值", "设置", "当前值"))
 COMMAND = bounded(
     r"""(?:^|[=\s$+>'"`])((?:[\w.\-~]*/[\w./\-~]{0,200}/)?(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|vllm|swift|xtuner
-    |llamafactory-cli)(?=\s)[^\n]{0,4000}?\s--?[A-Za-z][^\n]{0,6000})$""",
+    |llamafactory-cli|(?:[\w\-]*train[\w\-]*|run|launch)\.sh)(?=\s)[^\n]{0,4000}?\s--?[A-Za-z][^\n]{0,6000})$""",
     re.VERBOSE | re.MULTILINE,
 )
 """A command with flags, as a launcher or `set -x` prints it."""
@@ -244,6 +244,9 @@ def _flat(group: list[tuple[int, int, re.Match[str]]]) -> Iterator[Item]:
 def _table(group: list[tuple[int, int, re.Match[str]]]) -> Iterator[Item]:
     """Rows of a name and its value; of more columns the one whose head says value."""
     rows = [(start, m.start(1), re.split(f"[{_BAR}]", m[1])) for start, _, m in group]
+    usual = Counter(len(cells) for _, _, cells in rows).most_common(1)[0][0]
+    while len(rows[0][2]) != usual:  # a line of the log above it that has bars, too
+        rows = rows[1:]
     heads = [cell.strip().lower() for cell in rows[0][2]]
     column = next((i for i, head in enumerate(heads) if head in _VALUE_HEADS and i), 1 if len(heads) == 2 else 0)
     if not column:

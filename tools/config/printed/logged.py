@@ -18,8 +18,10 @@ from ...run import Artifact, Run
 from ...settings import Setting
 from ..collect import Reading
 from ..frameworks import named
+from ..keys import normal, table
 from ..read import read_source, reading_of
-from ..syntax.source import DEFAULT, PRINTED, Item, Source, source
+from ..syntax.source import DEFAULT, PRINTED, Item, Source, short, source
+from ..values import UNSET, convert
 from . import logdump, spoken
 from .logdump import Dump
 
@@ -59,11 +61,34 @@ def with_logs(run: Run, attempt: str, readings: list[Reading]) -> list[Reading]:
     logs = [a for a in run.of("log") if not attempt or a.attempt in ("", attempt)]
     logs.sort(key=lambda a: (a.rank or 0, a.name.count("/"), a.name))
     ours = [r for r in readings if r.role not in NEVER]
-    told = [r for a in logs[:MOST_LOGS] if (r := _read(a)) and not _of_another(r, ours)]
+    found = [r for a in logs[:MOST_LOGS] if (r := _read(a))]
+    for reading in ours:
+        _overridden(reading, found)
+    told = [r for r in found if not _of_another(r, ours)]
     if not told:
         return readings
     log = _joined(told)
     return [*(replace(r, values=_said(r, log)) for r in readings), log]
+
+
+def _overridden(reading: Reading, logs: Iterable[Reading]) -> None:
+    """Lay over a file what the one command says that a log shows to have started with it."""
+    if reading.role == "script":
+        return
+    started = [r for r in logs if r.started and short(reading.name) in map(short, r.files)]
+    given = {v: s for r in started for v, s in r.started.items()}
+    for key, setting in [pair for r in started for pair in r.others.items()]:
+        variable = table(reading.framework).get(normal(key), ("",))[0]
+        value = convert(variable, setting.raw, normal(key)) if variable and variable not in given else UNSET
+        if value is not UNSET:
+            given[variable] = replace(setting, variable=variable, value=value)
+    if any(r.started[v].value != given[v].value for r in started for v in r.started):
+        return
+    for variable, setting in given.items():
+        old = reading.values.get(variable)
+        if old is None or old.value != setting.value:
+            reading.shadowed += [old] if old else []
+            reading.values[variable] = setting
 
 
 def _said(reading: Reading, log: Reading) -> dict[str, Setting]:
@@ -150,10 +175,16 @@ def _dumps(data: bytes, name: str, before: int) -> Iterator[tuple[Dump, Reading]
 def _launched(command: str, name: str) -> Reading | None:
     """What a command sets that a launcher prints as it starts it."""
     reading = read_source(source(name, command), "shell")
-    if len(reading.values) < FEWEST_NAMED or named(reading.framework).role in NEVER:
+    by_script = command.split(None, 1)[0].endswith(".sh")
+    given = [one for names in reading.programs for one in (names if by_script else names[1:])]
+    fewest = 1 if reading.files or given else FEWEST_NAMED
+    if len(reading.values) < fewest or named(reading.framework).role in NEVER:
         return None
     shown = Reading(name, ROLE, reading.framework, reading.values, reading.others, hints=reading.hints)
-    return shown.each(lambda s: replace(s, style=PRINTED, column=-1))
+    shown.files = {*reading.files, *given}
+    shown = shown.each(lambda s: replace(s, style=PRINTED, column=-1))
+    shown.started = dict(shown.values)
+    return shown
 
 
 def _judged(dump: Dump, whole: Source) -> Reading | None:
@@ -230,6 +261,8 @@ def _merged(readings: list[Reading], name: str) -> Reading:
     """The dump that says most, and what the others add; what they tell otherwise is left out."""
     lead = max(readings, key=lambda r: (r.framework != "generic", len(r.values)))
     out = Reading(name, ROLE, lead.framework, dict(lead.values), dict(lead.others), list(lead.shadowed))
+    out.files = {f for r in readings for f in r.files if r.started}
+    out.started = {v: s for r in readings for v, s in r.started.items()}
     out.hints = [h for r in (lead, *(r for r in readings if r is not lead)) for h in r.hints]
     unsure = set()
     for reading in readings:

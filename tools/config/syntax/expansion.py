@@ -122,7 +122,11 @@ class Expansion:
 
     def _plain(self, name: str, word: Traced, i: int, fields: Fields, quoted: bool) -> None:
         if name in "@*":
-            fields.present = fields.present and not quoted
+            given = self.variables.get("@")
+            if isinstance(given, list) and given:
+                fields.add_all(given)
+            else:
+                fields.present = fields.present and not quoted
             return
         value = self.variables.get(name)
         if isinstance(value, list):

@@ -5,6 +5,7 @@ environment. Only what a container runs is taken; how it is scheduled is not jud
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...patterns import bounded
@@ -37,8 +38,14 @@ class Container:
     environment: dict[str, Traced] = field(default_factory=dict)
 
 
-def script(items: list[Item], text: Source) -> Script | None:
-    """What the containers of a job would run, or None if it holds no command."""
+def script(items: list[Item], text: Source, variables: Mapping[str, Traced] | None = None) -> Script | None:
+    """What the containers of a job would run, or None if it holds no command.
+
+    Args:
+        items: what stands in the file.
+        text: the file.
+        variables: what its text may name.
+    """
     items = [*items, *_nested(items, text)]
     containers: dict[str, Container] = {}
     for item in items:
@@ -51,10 +58,9 @@ def script(items: list[Item], text: Source) -> Script | None:
                 container.lists.add(match[2])
     if not containers:
         return None
-    _surroundings(items, text, containers)
-    found = Script()
+    found = Script(declared=_surroundings(items, text, containers))
     for container in containers.values():
-        _follow(container, found)
+        _follow(container, found, variables or {})
     return found
 
 
@@ -77,9 +83,13 @@ def _shift(body: Traced, item: Item) -> tuple[int, int]:
     return body.start + item.start, body.start + item.end
 
 
-def _surroundings(items: list[Item], text: Source, containers: dict[str, Container]) -> None:
-    """Images and environment of the containers; what stands beside or below a container belongs to it."""
+def _surroundings(items: list[Item], text: Source, containers: dict[str, Container]) -> dict[str, Traced]:
+    """Images and environment of the containers; what stands beside or below a container belongs to it.
+
+    What is left is given to the one service beside them whose command is not visible; of several it is nobody's.
+    """
     names: dict[str, str] = {}
+    left: dict[str, dict[str, Traced]] = {}
     for item in items:
         owner, _, last = item.key.rpartition(".")
         if last == "image" and item.text and owner in containers:
@@ -95,14 +105,19 @@ def _surroundings(items: list[Item], text: Source, containers: dict[str, Contain
         elif name.isdigit():
             at = value.text.find("=")
             name, value = value.text[:at], value[at + 1 :]
-        prefix = match[1] or ""
+        prefix, owned = match[1] or "", False
         for place, container in containers.items():
             if prefix == place or not place or prefix.startswith(place + "."):
                 container.environment[name] = value
+                owned = True
+        if not owned and prefix.startswith("services."):
+            left.setdefault(prefix, {})[name] = value
+    return next(iter(left.values())) if len(left) == 1 else {}
 
 
-def _follow(container: Container, found: Script) -> None:
+def _follow(container: Container, found: Script, variables: Mapping[str, Traced]) -> None:
     shell = Shell(found)
+    shell.variables.update(variables)
     shell.variables.update(container.environment)
     before = len(found.launches)
     words = [container.image] if container.image else []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...patterns import bounded
 from .source import MAX_ITEMS, Item, Refused, Source
 
 SECTION = bounded(r"\s{0,8}\[([\w.\- ]{1,80})\]\s{0,8}(?:[#;].*)?$")
 PAIR = bounded(
-    r"""\s{0,16}(?:--|export\s{1,4})?([^\W\d][\w.\-]{0,79})\s{0,40}[=:]\s{0,40}("[^"\n]{0,400}"|'[^'\n]{0,400}'|[^\n]{0,400})$"""
+    r"""\s{0,16}(?:--|export\s{1,4})?([^\W\d][\w./\-]{0,79})\s{0,40}[=:]\s{0,40}("[^"\n]{0,400}"|'[^'\n]{0,400}'|[^\n]{0,400})$"""
 )
 ASSIGNED = bounded(r"""(?:export\s{1,4})?[A-Za-z_]\w{0,79}=(?:"[^"]*"|'[^']*'|[^\s;&|]*)\s{0,40}(?:#.*)?$""")
 COMMENT = bounded(r"\s{1,40}[#;](?:\s.{0,400})?$")
@@ -38,6 +40,26 @@ def read(source: Source) -> list[Item]:
                 raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
         offset += len(line)
     return items
+
+
+MAKING = frozenset(("make", "build", "create", "get", "new", "init", "setup"))
+"""Names of functions that say nothing of what they make."""
+
+
+def of_gin(items: list[Item]) -> list[Item]:
+    """The bindings of gin: a macro stands where it is named (`%BATCH`) and sets nothing itself; of a module's path the
+    class or function is the heading."""
+    macros = {i.key: i for i in items}
+    named = {(i.text or "")[1:] for i in items if (i.text or "").startswith("%")} & macros.keys()
+    out = []
+    for item in items:
+        if item.key in named:
+            continue
+        held = macros.get(item.text[1:]) if item.text and item.text[0] == "%" else None
+        *above, last = item.key.replace("/", ".").split(".")
+        kept = 2 if above and above[-1] in MAKING else 1
+        out.append(replace(held or item, key=".".join([*above[-kept:], last])))
+    return out
 
 
 def only(text: str) -> bool:

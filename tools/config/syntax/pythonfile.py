@@ -15,10 +15,10 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from .program import options as pyoptions
 from .program.calls import LATER, OTHERS, SCHEDULES, Row, rows_of
+from .program.found import Found, agreed
 from .program.names import (
     CLASSES,
     CONFIGURATION,
@@ -27,31 +27,18 @@ from .program.names import (
     HOLDER,
     LITERALS,
     OF_TESTS,
-    SIZE,
     WHOLE,
     section_of,
 )
-from .program.statements import as_float, assigned, is_main, named, straight
+from .program.statements import as_float, assigned, every_steps, is_main, named, prints, straight
 from .program.values import Names, attributes, called, constant, defaulted, keyword
 from .pytree import walk
-from .source import CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
+from .source import ALIAS, CALL, DEFAULT, MAX_ITEMS, Item, Refused, Source
 
-TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign))
+TELLING = frozenset((ast.ClassDef, ast.Call, ast.Assign, ast.If))
 """Nodes that may set something."""
 LARGEST_NORM = 1e5
 """A larger limit of the gradient norm only measures it."""
-
-
-class Found(NamedTuple):
-    """One value, and who sets it: two of one kind that disagree leave it open."""
-
-    item: Item
-    kind: str = ""
-    """function, class, literal, or the variable that a call decides; empty for what stands alone."""
-    owner: str = ""
-    row: Row | None = None
-    hidden: bool = False
-    """A call of the row decides this variable by what is not visible."""
 
 
 def read(source: Source) -> list[Item]:
@@ -69,36 +56,9 @@ def read(source: Source) -> list[Item]:
             found.append(one)
             if len(found) > MAX_ITEMS:
                 raise Refused(f"{source.name}: more than {MAX_ITEMS} values; not read")
-        return _agreed(found)
+        return agreed(found)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Refused(f"{source.name}: not Python that can be read: {type(error).__name__}") from None
-
-
-def _agreed(found: list[Found]) -> list[Item]:
-    """The values that nothing of the same kind contradicts."""
-    told: dict[tuple[str, str], dict[str, str | None]] = {}
-    for one in found:
-        if one.kind and not one.hidden:
-            told.setdefault((one.item.means or one.item.key, one.kind), {})[one.owner] = one.item.text
-    apart = {pair for pair, said in told.items() if len(set(said.values())) > 1}
-    hidden = {(one.item.means, _family(one.row)) for one in found if one.hidden}
-    models = {
-        name
-        for key, kind in apart
-        if kind == "class" and SIZE.fullmatch(key.rpartition(".")[2])
-        for name in told[key, kind]
-    }
-    return [
-        one.item for one in found
-        if not one.hidden and (one.item.means or one.item.key, one.kind) not in apart
-        and not (one.row and (one.item.means, _family(one.row)) in hidden)
-        and not (one.kind == "class" and one.owner in models)
-    ]  # fmt: skip
-
-
-def _family(row: Row | None) -> str | int:
-    """What calls are of one kind: all optimizers, else those of one row."""
-    return row.itself or id(row) if row else 0
 
 
 class _Reader:
@@ -110,6 +70,8 @@ class _Reader:
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.options: dict[str, ast.expr] = {}
+        self.places = 0
+        """Options so far that a launch gives by their place."""
 
     def module(self, tree: ast.Module) -> Iterator[Found]:
         self.tree = tree
@@ -186,6 +148,8 @@ class _Reader:
             yield from self.call(node, "")
         elif isinstance(node, ast.Assign):
             yield from self.program_setting(node)
+        elif isinstance(node, ast.If):
+            yield from self.logged_every(node)
 
     def fields(self, node: ast.ClassDef, section: str) -> Iterator[Found]:
         for inner in node.body:
@@ -232,6 +196,16 @@ class _Reader:
         elif isinstance(target, ast.Attribute) and path and HOLDER.search(path[0]):
             yield from self.argument(path[-1], value, "".join(f"{p}." for p in path[1:-1]), "python")
 
+    def logged_every(self, node: ast.If) -> Iterator[Found]:
+        """`if step % 50 == 0: print(...)` says how often a program logs."""
+        for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
+            if (every := every_steps(test)) is None or not prints(node.body):
+                continue
+            for found in self.value("log_steps", every):
+                yield found._replace(
+                    item=replace(found.item, means="log_steps"), kind="log_steps", owner=f"{node.lineno}"
+                )
+
     def keys(self, node: ast.expr) -> list[str]:
         """`cfg["optim"]["lr"]` as its names; empty where one of them is not visible."""
         names: list[str] = []
@@ -253,6 +227,7 @@ class _Reader:
         if (options := pyoptions.options(node, name)) is not None:
             for key, value, how in options:
                 yield from self.value(key, value, how)
+            yield from self.spellings(node, name)
             return
         rows = rows_of(node, self.imports)
         known = {word for row in rows for word in row.means}
@@ -267,6 +242,15 @@ class _Reader:
             self.seen.add(config)
             for key, value in pairs:
                 yield from self.argument(key, value, "", "python")
+
+    def spellings(self, node: ast.Call, name: str) -> Iterator[Found]:
+        """What a launch may write instead of an option's long name, and the options that are told by their place."""
+        start, end = self.span(node)
+        for written, option in pyoptions.called_also(node, name):
+            if written == pyoptions.PLACE:
+                written = str(self.places)
+                self.places += 1
+            yield Found(Item(written, option, ALIAS, start, end))
 
     def argument(self, key: str, value: ast.expr, section: str, style: str) -> Iterator[Found]:
         """One argument of a configuration: a value, or a configuration that is a section of this one."""

@@ -56,6 +56,8 @@ class Script:
     """`#SBATCH` values: `nodes`, `gpus`."""
     variables: dict[str, Traced] = field(default_factory=dict)
     """What its variables hold at the end."""
+    declared: dict[str, Traced] = field(default_factory=dict)
+    """What services are given whose commands are not visible."""
     spans: dict[int, int] = field(default_factory=dict)
     """Start -> end of arithmetic expressions: their digits are nowhere in the file."""
 
@@ -235,6 +237,9 @@ class Shell(Expansion):
                 return True
         if name in ("source", ".") and len(words) > 1 and (inside := self.files.get(short(words[1].text))):
             self.block(parse(inside))
+            return True
+        if name == "set" and len(words) > 1 and words[1].text == "--":
+            self.variables["@"] = words[2:]
             return True
         if name == "set" and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):
             self.exports_all = not words[1].text.startswith("+")

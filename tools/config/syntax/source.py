@@ -32,6 +32,8 @@ DEFAULT = "default"
 """Style of what a program's option is where nobody sets it."""
 CALL = "call"
 """Style of an argument that a program gives a library: it holds whatever a configuration file says of the rest."""
+ALIAS = "alias"
+"""Style of a name that a launch may write (`b`, or the number of its place) for the option that is its text."""
 PRINTED = "log"
 """Style of what a program printed of its settings: true of the run, and no place to change them."""
 

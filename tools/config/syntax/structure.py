@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
+from ...patterns import bounded
 from .commands import OVERRIDE
 from .source import Item
 
@@ -16,7 +18,75 @@ OFF = {"false", "no", "off"}
 
 def resolved(items: list[Item]) -> list[Item]:
     """The items as the trainer sees them."""
-    return in_force(interpolated(overrides(unwrapped(items))))
+    return in_force(chosen(listed(interpolated(overrides(unwrapped(swept(items)))))))
+
+
+STOPS = bounded(r"((?:.{0,80}[._])?stop(?:[_-]?(?:tokens?|words?|strings?|strs?|sequences?|list))?)\.\d{1,3}")
+"""Elements of a list of what ends an answer."""
+
+
+def listed(items: list[Item]) -> list[Item]:
+    """The items with the texts that end an answer as one value: the one text of a list, or all of them."""
+    held: dict[str, list[Item]] = {}
+    for item in items:
+        if item.text and (found := STOPS.fullmatch(item.key)):
+            held.setdefault(found[1], []).append(item)
+    whole = {key: of for key, of in held.items() if not any(i.key == key for i in items)}
+    joined = [
+        replace(of[0], key=key) if len(of) == 1
+        else Item(key, json.dumps([i.text for i in of], ensure_ascii=False), of[0].style, of[0].start, of[0].start)
+        for key, of in whole.items()
+    ]  # fmt: skip
+    return [*items, *joined]
+
+
+RANGE = bounded(r"parameters\.([\w.\-]{1,80}?)\.(?:values\.\d+|min|max|distribution|mu|sigma|q|probabilities\.\d+)")
+
+
+def swept(items: list[Item]) -> list[Item]:
+    """Of a sweep (wandb's `method` beside `parameters`) only what it holds fixed: a range is what may be tried."""
+    if not any(RANGE.fullmatch(i.key) for i in items) or not any(i.key == "method" for i in items):
+        return items
+    fixed = [i for i in items if i.key.startswith("parameters.") and i.key.endswith(".value")]
+    return [replace(i, key=i.key.removeprefix("parameters.").removesuffix(".value")) for i in fixed]
+
+
+SELECTOR = bounded(
+    r"(?i)(?:.{0,40}[._])?(?:active|current|use|selected?|chosen|profile|stage|phase|preset|variant|mode|recipe|run|which"
+    r"|default|target|启用|当前|使用|选用)"
+)
+"""Keys whose value may be the name of the one part of the file that holds."""
+SHARED = 2
+"""Keys that two parts of a file have in common that are alternatives of each other."""
+
+
+def chosen(items: list[Item]) -> list[Item]:
+    """The items with the part that the file itself chooses (`active: big` beside `big:` and `small:`) in the open.
+
+    Only where another part beside it has the same keys: then they are alternatives, and the others stay below headings
+    that nobody knows.
+    """
+    for one in items:
+        if one.text and SELECTOR.fullmatch(one.key) and (part := _alternative(one.text, items)):
+            inside = [replace(i, key=i.key.removeprefix(part)) for i in items if i.key.startswith(part)]
+            return [*(i for i in items if not i.key.startswith(part)), *inside]
+    return items
+
+
+def _alternative(name: str, items: list[Item]) -> str:
+    """The prefix of the keys below a heading of this name, if a heading beside it holds keys of the same names."""
+    prefixes = {m[1] for i in items if (m := re.match(rf"((?:[^.]+\.)?{re.escape(name)}\.)", i.key))}
+    if len(prefixes) != 1:
+        return ""
+    part = prefixes.pop()
+    outer = part.removesuffix(f"{name}.")
+    beside: dict[str, set[str]] = {}
+    for item in items:
+        if item.key.startswith(outer) and "." in (rest := item.key.removeprefix(outer)):
+            heading, _, last = rest.partition(".")
+            beside.setdefault(heading, set()).add(last)
+    own = beside.pop(name, set())
+    return part if any(len(own & keys) >= SHARED for keys in beside.values()) else ""
 
 
 def interpolated(items: list[Item]) -> list[Item]:
@@ -46,7 +116,8 @@ def unwrapped(items: list[Item]) -> list[Item]:
         inner = [replace(i, key=i.key.removeprefix(wrapper)) for i in items if i.key.startswith(wrapper)]
         if len(inner) * 2 > len(items):
             return inner
-    levels = [i.key.split(".") for i in items]
+    levels = [i.key.split(".") for i in items if i.key != "wandb_version"]
+    items = [i for i in items if i.key != "wandb_version"] if any(len(parts) > 1 for parts in levels) else items
     if not items or not all(len(parts) > 1 and parts[1] in ("value", "desc") for parts in levels):
         return items
     kept = zip(items, levels, strict=True)

@@ -80,7 +80,7 @@ def _walk(root: object, source: Source) -> Iterator[Item]:
         if visited > 4 * MAX_ITEMS:
             raise Refused(f"{source.name}: more than {4 * MAX_ITEMS} nodes when aliases are followed; not read")
         tag = str(node.tag or "")  # type: ignore[attr-defined]
-        if "python/" in tag or tag.startswith("!ruby"):
+        if ("python/" in tag and not tag.endswith("python/tuple")) or tag.startswith("!ruby"):
             line = node.start_mark.line + 1  # type: ignore[attr-defined]
             raise Refused(
                 f"{source.name}: line {line}: asks to build an object ({tag[-60:]}); not read, nothing of it was run"

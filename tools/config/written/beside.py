@@ -57,7 +57,8 @@ def told(artifacts: Iterable[Artifact], configured: Iterable[Reading]) -> Iterat
             if artifact.path.stat().st_size > MOST:
                 continue
             source = load(artifact.path, artifact.name, "notes")
-            about = notes.is_card(source.text) or is_document(artifact.name, head(artifact.path, MOST))
+            paper = artifact.name.endswith(".tex")
+            about = paper or notes.is_card(source.text) or is_document(artifact.name, head(artifact.path, MOST))
             reading = notes.read(source) if about else None
         except (Refused, TriageError, OSError):
             continue

@@ -21,7 +21,9 @@ _SCALAR = re.compile(r"[^,\n\]}{;]++")
 _COMMENT = re.compile(r"\s{0,40}(?://|#|/\*).*$")
 _LOCAL = bounded(r"(?m)^\s{0,20}local\s{1,8}([A-Za-z_]\w{0,60})\s{0,8}=\s{0,8}([^;\n{\[(]{1,200});")
 _LOCALS = re.compile(r"\blocal\s[^;{]{0,400};")
-_PRODUCT, _WHOLE = bounded(r"\d{1,9}(?:\s{0,3}\*\s{0,3}\d{1,9}){1,3}"), re.compile(r"\d+")
+_WHOLE = re.compile(r"\d+")
+_INCLUDED = bounded(r"\$\{\??([\w.\-]{1,120})\}(\s{0,20}(?=\{))?")
+"""What HOCON puts in from elsewhere, and whether a block goes on with it."""
 _OWN = bounded(r"(?:\$|self)\.([\w.]{1,120})$")
 
 
@@ -78,7 +80,11 @@ class _Reader:
 
     def value(self, text: str, at: int, key: str) -> int:
         """A text in quotes, or all up to the end of its place."""
-        self.key = ""
+        name, self.key = self.key, ""
+        if found := _INCLUDED.match(text, at):
+            self.items.append(Item(key, found[0], "json", at, found.end()))
+            self.key = name if found[2] else ""
+            return found.end()
         found = _TEXT.match(text, at)
         if found:
             shown = found[0].strip("\"'")
@@ -100,17 +106,40 @@ def read(source: Source) -> list[Item]:
     """
     constants = {m[1]: m[2].strip().strip("\"'") for m in _LOCAL.finditer(source.text)}
     text = _LOCALS.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source.text)
-    items = _Reader(source).read(text)
+    constants = {name: _worked_out(value, constants) for name, value in constants.items()}
+    items = _with_included(_Reader(source).read(text))
     known = {i.key: i.text for i in items}
     return [_named(item, constants, known) for item in items]
+
+
+def _with_included(items: list[Item]) -> list[Item]:
+    """HOCON's `a = ${b} { c = 1 }`: what stands below `b` stands below `a`, unless `a` says it itself."""
+    out = []
+    for item in items:
+        found = _INCLUDED.match(item.text or "") if not item.quoted else None
+        prefix = f"{found[1]}." if found else ""
+        held = [i for i in items if prefix and i.key.startswith(prefix)]
+        if not held:
+            out.append(item)
+        own = {i.key for i in items if i.key != item.key}
+        inside = [replace(i, key=f"{item.key}.{i.key.removeprefix(prefix)}") for i in held]
+        out += [i for i in inside if i.key not in own]
+    return out
+
+
+def _worked_out(text: str, constants: dict[str, str]) -> str:
+    """A product of whole numbers and names of constants; any other text as it is."""
+    parts = [constants.get(part, part) for part in re.split(r"\s{0,3}\*\s{0,3}", text)]
+    whole = len(parts) > 1 and all(_WHOLE.fullmatch(part) and len(part) < 10 for part in parts)
+    return str(prod(int(part) for part in parts)) if whole else text
 
 
 def _named(item: Item, constants: dict[str, str], known: dict[str, str | None]) -> Item:
     """An item whose value is the name of a constant, or of another key, with what that holds; no place to edit."""
     if item.quoted or not item.text:
         return item
-    if _PRODUCT.fullmatch(item.text):
-        return replace(item, text=str(prod(int(n) for n in _WHOLE.findall(item.text))), end=item.start)
+    if (worked := _worked_out(item.text, constants)) != item.text:
+        return replace(item, text=worked, end=item.start)
     own = _OWN.match(item.text)
     meant = known.get(own[1]) if own else constants.get(item.text)
     return replace(item, text=meant, end=item.start, quoted=True) if meant is not None else item

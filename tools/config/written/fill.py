@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...settings import Setting
 from ..collect import Reading, as_setting
 from ..keys import normal, table
 from ..syntax.source import Item, Source
-from ..values import RL, UNSET, convert
+from ..values import UNSET, convert
 from .names import meant
 from .values import machines, spelled
 
 SECOND = re.compile(r"(?:^|[._])betas\.1$")
-ROLLOUTS = frozenset(("num_generations", "rollout_batch_size", "kl_coef", "kl_loss_coef"))
-"""Settings beside which texts are sampled to train on."""
-SERVED = frozenset(("max_model_len", "gpu_memory_utilization", "max_num_seqs", "repetition_penalty", "sampling",
-                    "max_response_length"))  # fmt: skip
 PRIVATE = re.compile(r"(?:^|[._-])(?:API|SECRET|TOKEN|PASSWORD|PASSWD|KEY|CREDENTIALS?)(?:$|[._-])")
 """Variables of a shell that nobody is shown."""
 
@@ -44,11 +39,6 @@ def fill(reading: Reading, items: Iterable[Item], source: Source) -> None:
                 reading.others.pop(item.key, None)
     for key in [k for k in reading.others if k.isupper() and PRIVATE.search(k)]:
         del reading.others[key]
-    for item in items:
-        if _variable(item.key) == "temperature" and (of := temperature_of(reading.values)):
-            value = convert(of, item.text, of)
-            if of not in reading.values and value is not UNSET:
-                reading.values[of] = as_setting(of, value, item, source, reading.framework)
 
 
 def _unwrapped(items: list[Item]) -> list[Item]:
@@ -57,14 +47,6 @@ def _unwrapped(items: list[Item]) -> list[Item]:
     if len(first) != 1 or not all("." in item.key for item in items):
         return items
     return [replace(item, key=item.key.partition(".")[2]) for item in items]
-
-
-def temperature_of(values: Mapping[str, Setting]) -> str:
-    """Which temperature a file means that calls it so; empty where it may be either, or that of a loss."""
-    stage = values.get("stage")
-    if not ROLLOUTS.isdisjoint(values) or (stage is not None and stage.value in RL):
-        return "rollout_temperature"
-    return "sampling_temperature" if not SERVED.isdisjoint(values) and "learning_rate" not in values else ""
 
 
 def _said(item: Item) -> Iterator[tuple[str, str]]:

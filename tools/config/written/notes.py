@@ -20,13 +20,14 @@ from ...patterns import bounded
 from ...reading import Line
 from ...settings import Setting
 from ..collect import Reading
+from ..company import temperature_of
 from ..keys import normal
 from ..read import read_source
 from ..syntax import pairs
 from ..syntax.source import Source
 from ..telling import stage_in
 from ..values import UNSET, convert
-from .fill import temperature_of
+from . import latex
 from .names import whole
 from .prose import Said, named, pair, told
 from .values import plain
@@ -39,8 +40,10 @@ _OTHER = bounded(
     r"(?i)\b(?:last (?:week|time|run|month)|previous(?:ly)?|earlier|before|old|older|former(?:ly)?|baseline|instead of|we tried|tried"
     r"|was trained|elsewhere|original(?:ly)?|another|other run|next (?:time|run|week)|in the paper|papers?|reference run|compared|vs\.?"
     r"|would|could|should|might|may|will|plan(?:ned|s)?|try|todo|default(?:s|ed)?|recommend\w*|e\.g\.|for example|such as|sweep|grid"
-    r"|ablation|too (?:high|low|large)|failed|diverged|crashed|teacher|critic|reward model|judge|draft)\b"
+    r"|ablation|too (?:high|low|large)|failed|diverged|crashed|teacher|critic|reward model|judge|draft"
+    r"|no longer|switched (?:from|to)|used to|abandoned|dropped|colleagues?|someone else|other (?:team|group)s?)\b"
     r"|上次|之前|旧|以前|原来|原先|上一|此前|试过|尝试|下次|下一|计划|打算|建议|对比|基线|消融|失败|默认|论文|例如|比如|教师|评委|另一"
+    r"|改成|改为|换成|改用|不再|弃用|效果(?:不好|不佳|[较很更]?差)|那边|别人|其他(?:人|组)|[上前]一?[版轮次]"
 )
 _OTHER_HEADING = bounded(
     r"(?i)\b(?:previous|old|baselines?|comparison|ablations?|next|plans?|future|related|history|changelog|failed|attempts?|sweeps?|grid"
@@ -96,6 +99,8 @@ def read(source: Source, framework: str = "generic") -> Reading:
     """What a text says of the run that it lies beside; no values where it is not about one run's settings."""
     if is_card(source.text):
         return _card(source)
+    if source.name.endswith(".tex"):
+        source = latex.as_notes(source)
     reading = Reading(source.name, "notes", framework, hints=[source.name])
     found: dict[str, list[tuple[Said, int]]] = {}
     changed: set[str] = set()
@@ -113,9 +118,27 @@ def read(source: Source, framework: str = "generic") -> Reading:
         reading.values.setdefault("kl_loss_coef", replace(coef, variable="kl_loss_coef"))
     if (heat := reading.values.pop("temperature", None)) and (of := temperature_of(reading.values)):
         reading.values.setdefault(of, replace(heat, variable=of))
+    _served(reading)
     if len(reading.values) < LEAST or _torn(found, source) or _stages(source, reading) > 1:
         reading.values.clear()
     return reading
+
+
+SERVED = {"tensor_parallel": "engine_tensor_parallel", "pipeline_parallel": "engine_pipeline_parallel",
+          "sequence_length": "max_model_len", "precision": "model_dtype"}  # fmt: skip
+"""What a name means in a text about an engine alone."""
+TRAINS = frozenset(("learning_rate", "weight_decay", "epochs", "max_steps", "grad_accumulation", "warmup_steps",
+                    "micro_batch_size", "global_batch_size", "num_generations"))  # fmt: skip
+ENGINE = frozenset(("gpu_memory_utilization", "max_num_seqs", "max_model_len", "repetition_penalty"))
+
+
+def _served(reading: Reading) -> None:
+    """Of a text that tells of an engine and trains nothing, what the names mean for that engine."""
+    values = reading.values
+    if TRAINS.isdisjoint(values) and not ENGINE.isdisjoint(values):
+        for variable, of in SERVED.items():
+            if variable in values and of not in values:
+                values[of] = replace(values.pop(variable), variable=of)
 
 
 def _stages(source: Source, reading: Reading) -> int:

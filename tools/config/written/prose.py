@@ -59,9 +59,23 @@ _ANYWHERE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rollout_batch_size", bounded(r"(?i)(?:每轮|每步|each (?:step|rollout|iteration))[^\d,;。]{0,14}(\d{1,6})\s?(?:个\s?)?(?:提示|题|问题|prompts?|questions?|problems?)")),
     ("stop_tokens", bounded(r"(?i)\bstop(?:ping|s|ped)?(?: at| on| tokens?| strings?)?\s{0,2}[:=]?\s?(<[/|]?\w{1,30}\|?>)")),
     ("colocate", bounded(r"(?i)(?<!not )(?<!non-)\b(colocate)d?\b")),
+    ("save_steps", bounded(r"(?i)(?:每隔?|every)\s?(\d{1,8})\s?(?:步|steps?|updates?)[^,;。\d]{0,8}?(?:存|saved?\b|saving|checkpoint)")),
+    ("save_steps", bounded(r"(?i)\b(?:sav(?:e[sd]?|ing)|checkpoint(?:s|ed|ing)?)[^,;.。\d]{0,24}?\bevery (\d{1,8}) (?:steps?|updates?)")),
+    ("eval_steps", bounded(r"(?i)(?:每隔?|every)\s?(\d{1,8})\s?(?:步|steps?|updates?)[^,;。\d]{0,8}?(?:评[测估]|验证|evaluat|validat)")),
+    ("eval_steps", bounded(r"(?i)\b(?:evaluat|validat)\w{1,5}[^,;.。\d]{0,24}?\bevery (\d{1,8}) (?:steps?|updates?)")),
+    ("save_total_limit", bounded(r"(?i)(?:最多|只|仅)保?留(?:最[近新后]的?)?\s?(\d{1,4})\s?(?:个|份)")),
+    ("save_total_limit", bounded(r"(?i)\bkeep(?:s|ing)?(?: only)?(?: the)? (?:last|latest|newest) (\d{1,4})\b")),
     ("zero_stage", bounded(r"(?i)\bzero[- _]?(?:stage[- _]?)?([0-3])\b(?![.%])")),
 )  # fmt: skip
 """What a sentence says in an order of its own: variable, and its pattern."""
+_NOT_OFFLOADED = bounded(
+    r"(?i)(?:不做|不用|不开|没有|无|关闭|\bno|\bwithout)\s?(?:cpu )?(?:offload(?:ing)?|卸载)(?![\w一-鿿])"
+)
+_SWITCHED_FIRST = bounded(
+    r"(?i)(?P<how>开启|打开|启用|关闭|禁用|不用|不做|不使用|enabled?|disabled?|turn(?:ed)? o(?:n|ff))\s?(?P<name>.{2,40})$"
+)
+_OFF_FIRST = bounded(r"(?i)关|禁|不|dis|turn(?:ed)? off")
+_ENGINE = bounded(r"(?i)\b(?:vllm|sglang|tgi|lmdeploy)\b|推理引擎|采样引擎|inference engine|rollout engine")
 _IN_LOSS = bounded(r"(?i)kl.{0,30}(?:in(?:side)? the loss|(?:放|加|计)(?:在|入|到|进)\s?(?:loss|损失)|loss term)")
 _BATCH = bounded(r"(?i)(?:train(?:ing)? )?(?:batch(?: ?size)?|bs|批大小|批量)")
 
@@ -105,7 +119,7 @@ def _single(name: str, value: str) -> Iterator[Said]:
     if variable in ("hardware", "world_size", "nodes", "gpus_per_node") and not value.strip().isdigit():
         yield from ((of, number, name) for of, number in machines(value))
     elif variable == "temperature":
-        yield variable, value.split(" ")[0], name
+        yield variable, re.split(r"[ ,;]", value)[0], name
     elif variable and variable != "hardware":
         of, text = spelled(variable, value)
         if text:
@@ -137,9 +151,13 @@ def told(text: str, whole_text: str = "") -> Iterator[Said]:
     for inner in _WITHIN.findall(whole_text):
         for item in _ITEMS.split(inner):
             yield from (said for said in _item(item.strip(), set()) if said[0] in _INSIDE)
+    if not_offloaded := _NOT_OFFLOADED.search(whole_text):
+        yield from ((of, "false", not_offloaded[0]) for of in ("offload_optimizer", "offload_params"))
+    of_engine = _ENGINE.search(whole_text) is not None
     for item in _ITEMS.split(_PARENTHESIS.sub(" ", text)):
         if item and item.strip():
-            yield from _item(item.strip(), {of for of, _, _ in found})
+            for of, value, name in _item(item.strip(), {of for of, _, _ in found}):
+                yield ("engine_tensor_parallel" if of_engine and of == "tensor_parallel" else of), value, name
 
 
 def _item(item: str, machine: set[str]) -> Iterator[Said]:
@@ -157,6 +175,8 @@ def _item(item: str, machine: set[str]) -> Iterator[Said]:
         yield "optimizer", optimizer["a"] or optimizer["b"], item
     elif (switched := _SWITCHED.fullmatch(item)) and _is_bool(of := whole(switched["name"])):
         yield of, spelled(of, re.sub(r"(?i)^(?:is|turned|switched) ", "", switched["how"]))[1], switched["name"]
+    elif (first := _SWITCHED_FIRST.match(item)) and _is_bool(of := whole(first["name"])):
+        yield of, "false" if _OFF_FIRST.match(first["how"]) else "true", first["name"]
     else:
         yield from ((of, value, name) for of, value, name in _beside(item) if of not in machine)
 

@@ -82,7 +82,7 @@ _QUALIFIED = ("precision", "model_dtype", "lr_schedule")
 _YES = bounded(r"(?i)开启?|打开|启用|是|使用|on\b|yes\b|true\b|enabled?\b|full\b|✓|✔|√")
 _NO = bounded(r"(?i)关闭?|关掉|禁用|否|不使用|未使用|无|off\b|no\b|false\b|disabled?\b|none\b|✗|×|-$")
 _MACHINES = bounded(
-    r"(?i)(?P<nodes>\d{1,4})\s?(?:nodes?|hosts?|machines?|servers?|机|台|个?\s?节点)(?:\s?(?:[x×*,]|of|with|each)\s{0,2}|\s)?(?P<each>\d{1,3})\s?"
+    r"(?i)(?P<nodes>\d{1,4})\s?(?:nodes?|hosts?|machines?|servers?|机|台(?:机器|服务器|主机)?|个?\s?节点)(?:\s?(?:[x×*,]|of|with|each)\s{0,2}|\s)?(?P<per>每[台机]\s?|每个?节点\s?)?(?P<each>\d{1,3})\s?"
     r"(?:(?P<total>卡(?=\s{0,3}(?:共|总|$)))|gpus?|cards?|卡|[a-z]{1,2}\d{2,4}|张|块)"
 )
 _CARDS = bounded(
@@ -103,7 +103,7 @@ def spelled(variable: str, text: str) -> tuple[str, str]:
 
     The unit may say that it is about a neighbour: a warm-up in per cent is a ratio.
     """
-    text = plain(text).strip("\"'")
+    text = plain(text).strip("\"'“”‘’「」")
     kind = (VARIABLES.get(variable) or CONTEXT[variable]).type
     if kind == "bool":
         return variable, _switch(text)
@@ -170,7 +170,7 @@ def machines(text: str) -> Iterator[tuple[str, str]]:
         nodes, cards = int(both["nodes"]), int(both["each"])
         yield "nodes", both["nodes"]
         crossed = re.search(r"[x×*]|of|with|each", both[0][len(both["nodes"]) :])
-        if crossed or nodes == 1 or cards == 8:
+        if crossed or both["per"] or nodes == 1 or cards == 8:
             yield "gpus_per_node", str(cards)
         elif cards > 8 and cards % nodes == 0:
             yield "world_size", str(cards)

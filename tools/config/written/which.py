@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from ...patterns import bounded
 
-SUFFIXES = frozenset((".md", ".markdown", ".rst", ".org", ".adoc", ".txt", ".mdx"))
+SUFFIXES = frozenset((".md", ".markdown", ".rst", ".org", ".adoc", ".txt", ".mdx", ".tex"))
 LEAST = 3
 """Settings from which on a text is one about settings."""
 _OTHER_FILE = bounded(

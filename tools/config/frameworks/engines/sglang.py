@@ -9,7 +9,7 @@ FRAMEWORK = Framework(
     keys=dict(
         model="model_path model",
         model_dtype="dtype",
-        nodes="nnodes",
+        nodes="nnodes", master_address="dist_init_addr nccl_init_addr",
         seed="random_seed",
         chat_template="chat_template",
         max_model_len="context_length", gpu_memory_utilization="mem_fraction_static",

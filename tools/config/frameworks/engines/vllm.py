@@ -17,6 +17,9 @@ FRAMEWORK = Framework(
         rope_scaling_type="rope_scaling.rope_type rope_scaling.type hf_overrides.rope_scaling.rope_type "
             "hf_overrides.rope_parameters.rope_type",
         rope_scaling_factor="rope_scaling.factor hf_overrides.rope_scaling.factor hf_overrides.rope_parameters.factor",
+        rope_original_positions="rope_scaling.original_max_position_embeddings "
+            "hf_overrides.rope_scaling.original_max_position_embeddings "
+            "hf_overrides.rope_parameters.original_max_position_embeddings",
         rope_theta="rope_theta hf_overrides.rope_theta",
         max_model_len="max_model_len max_seq_len_to_capture_override", gpu_memory_utilization="gpu_memory_utilization",
         max_num_seqs="max_num_seqs", engine_tensor_parallel="tensor_parallel_size tp",

@@ -11,6 +11,7 @@ FRAMEWORK = Framework(
     ), turn=1),
     program=Program(r"pretrain_\w+\.py|finetune_gpt\.py|megatron", turn=1),
     keys=dict(
+        tie_embeddings="untie_embeddings_and_output_weights",
         model="load", dataset="data_path train_data_path", optimizer="optimizer",
         learning_rate="lr", min_learning_rate="min_lr", lr_schedule="lr_decay_style", warmup_steps="lr_warmup_iters",
         warmup_ratio="lr_warmup_fraction", warmup_samples="lr_warmup_samples", decay_steps="lr_decay_iters",

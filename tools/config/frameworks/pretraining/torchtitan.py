@@ -25,7 +25,8 @@ FRAMEWORK = Framework(
         context_parallel="parallelism.context_parallel_degree experimental.context_parallel_degree",
         expert_parallel="parallelism.expert_parallel_degree",
         offload_params="training.enable_cpu_offload", activation_checkpointing="activation_checkpoint.mode",
-        seed="debug.seed training.seed", save_steps="checkpoint.interval", log_steps="metrics.log_freq",
+        seed="debug.seed training.seed", save_steps="checkpoint.interval",
+        save_total_limit="checkpoint.keep_latest_k", log_steps="metrics.log_freq",
         eval_steps="validation.freq validator.freq",
     ),
 )  # fmt: skip

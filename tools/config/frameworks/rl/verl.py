@@ -43,6 +43,7 @@ FRAMEWORK = Framework(
         kl_target="algorithm.kl_ctrl.target_kl", advantage_normalization="algorithm.norm_adv_by_std_in_grpo",
         num_generations="actor_rollout_ref.rollout.n", train_batch_size="data.train_batch_size",
         mini_batch_size="actor_rollout_ref.actor.ppo_mini_batch_size",
+        sampling_temperature="actor_rollout_ref.rollout.val_kwargs.temperature",
         rollout_temperature="actor_rollout_ref.rollout.temperature", max_prompt_length="data.max_prompt_length",
         max_response_length="data.max_response_length",
         lora_rank="actor_rollout_ref.model.lora_rank model.lora_rank",

@@ -51,6 +51,7 @@ FRAMEWORK = Framework(
         seed="seed training.seed",
         save_steps="save_steps save_interval checkpoint.interval save_every ckpt_every checkpoint_every save_freq "
             "checkpoint_interval ckpt_interval run.save",
+        eval_steps="val_check_interval",
         log_steps="log_interval logging_steps metrics.log_freq",
         dpo_beta="dpo_beta",
         kl_coef="kl_coef init_kl_coef kl_beta kl_weight kl_penalty kl_penalty_coef kl_coeff ppo.kl rl.kl grpo.kl "
@@ -60,7 +61,7 @@ FRAMEWORK = Framework(
         lora_rank="lora_r lora_rank lora.r lora.rank",
         lora_alpha="lora_alpha lora.alpha",
         freeze="freeze_llm freeze_backbone freeze_base_model",
-        world_size="world_size n_gpus num_gpus ngpus gpus batch.gpus",
+        world_size="world_size n_gpu n_gpus num_gpus ngpus gpus batch.gpus",
         save_total_limit="save_total_limit keep_last keep_last_n max_checkpoints keep_checkpoints max_to_keep",
         rollout_batch_size="rollout_batch_size prompts_per_step",
         rollout_temperature="rollout_temperature rollout.temperature",

@@ -12,14 +12,16 @@ FRAMEWORK = Framework(
         "model_name_or_path", "num_train_epochs", "lr_scheduler_type",
     ), turn=2),
     keys=dict(
-        loss_type="loss_type dpo_loss_type", model="model_name_or_path actor_model_name_or_path model_id model_name",
+        loss_type="loss_type dpo_loss_type", model="model_name_or_path pretrained_model_name_or_path "
+            "actor_model_name_or_path model_id model_name",
         dataset="dataset_name dataset data_path train_file dataset_mixer_list mixer_list", optimizer="optim optimizer",
         learning_rate="learning_rate actor_learning_rate training_args.learning_rate",
         min_learning_rate="lr_scheduler_kwargs.min_lr cosine_min_lr min_lr min_learning_rate",
+        min_lr_ratio="lr_scheduler_kwargs.min_lr_rate",
         lr_schedule="lr_scheduler_type lr_scheduler", warmup_steps="warmup_steps num_warmup_steps",
         warmup_ratio="warmup_ratio",
         max_steps="max_steps max_train_steps", epochs="num_train_epochs num_epochs",
-        weight_decay="weight_decay actor_weight_decay", grad_clip="max_grad_norm clip_grad_norm",
+        weight_decay="weight_decay actor_weight_decay adam_weight_decay", grad_clip="max_grad_norm clip_grad_norm",
         adam_beta2="adam_beta2", adam_epsilon="adam_epsilon",
         precision="mixed_precision", bf16="bf16", fp16="fp16", fp8="fp8",
         model_dtype="torch_dtype dtype model_init_kwargs.torch_dtype",

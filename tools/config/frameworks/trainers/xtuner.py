@@ -9,6 +9,8 @@ FRAMEWORK = Framework(
     )),
     program=Program(r"\bxtuner\b"),
     keys=dict(
+        optimizer="optim_wrapper.optimizer.type", loss_scale="optim_wrapper.loss_scale", dataset="data_root",
+        activation_checkpointing="model.backbone.with_cp", pin_memory="train_dataloader.pin_memory",
         loss_type="dpo_loss_type loss_type model.loss_type", model="pretrained_model_name_or_path load_from",
         learning_rate="optim_wrapper.optimizer.lr optim_cfg.lr lr", min_learning_rate="lr_cfg.lr_min",
         lr_schedule="lr_cfg.lr_type", warmup_ratio="lr_cfg.warmup_ratio warmup_ratio",
@@ -24,7 +26,8 @@ FRAMEWORK = Framework(
         tensor_parallel="fsdp_cfg.tp_size", context_parallel="sequence_parallel_size sp_size",
         num_workers="train_dataloader.num_workers dataloader_cfg.num_workers dataloader_num_workers",
         seed="seed randomness.seed", save_steps="save_steps default_hooks.checkpoint.interval",
-        save_total_limit="save_total_limit", log_steps="default_hooks.logger.interval",
+        save_total_limit="save_total_limit default_hooks.checkpoint.max_keep_ckpts",
+        log_steps="default_hooks.logger.interval",
         dpo_beta="dpo_beta beta model.beta",
         lora_rank="model.lora.r", lora_alpha="model.lora.lora_alpha",
     ),

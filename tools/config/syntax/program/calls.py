@@ -94,6 +94,8 @@ AGENT = _means(
 ENGINES = re.compile(r"vllm|sglang|sgl\b|lmdeploy|^LLM$")
 DRAWN = re.compile(r"^(?:random|np\.random|numpy\.random)\.seed$")
 KEPT = _words("gradient_checkpointing_enable enable_gradient_checkpointing")
+FROZEN = ("encoder", "feature_encoder", "feature_extractor", "base_model", "decoder", "vision_tower", "backbone")
+"""Parts that a model has a method for, which freezes them."""
 KERAS, OPTAX, ELSE = re.compile("keras"), re.compile("optax"), re.compile("^(?!.*keras)")
 AGENTS = re.compile(r"stable_baselines3|sb3_contrib|sbx")
 ROWS = (
@@ -126,6 +128,7 @@ ROWS = (
         ("pretrained_model_name_or_path",),
         path=bounded(r"^(?!.{0,100}(?:Tokeni[sz]er|Processor|Config\b|Extractor|Peft|Scheduler|Pipeline)).{0,200}(?:Model|For[A-Z]|LM\b)"),
     ),
+    *(Row(_words(f"freeze_{part}"), {}, tells=(("freeze", part),)) for part in FROZEN),
     Row(_words("load_dataset load_from_disk"), {"path": "dataset"}, ("path",)),
     Row(_words("LoraConfig"), _means(lora_rank="r", lora_alpha="lora_alpha"), tells=(("adapter", "lora"),)),
     Row(

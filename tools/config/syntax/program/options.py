@@ -39,6 +39,23 @@ def options(node: ast.Call, name: str) -> list[tuple[str, ast.expr, str]] | None
     return None
 
 
+def called_also(node: ast.Call, name: str) -> Iterator[tuple[str, str]]:
+    """(what a launch may write, the option that it is) of `add_argument("-b", "--batch-size")`, `add_argument("data")`.
+
+    A name without dashes is told by its place; `PLACE` stands for it.
+    """
+    flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    if name not in ADDING or not flags:
+        return
+    if not flags[0].startswith("-"):
+        yield PLACE, flags[0]
+    long = _spelled(flags)
+    yield from ((f.lstrip("-"), long) for f in flags if f.startswith("-") and f.lstrip("-") != long)
+
+
+PLACE = ""
+
+
 def _spelled(flags: list[str]) -> str:
     """The long one of an option's names, without dashes: of `-b`, `--batch-size` the second."""
     long = [f for f in flags if f.startswith("--")]
