@@ -117,8 +117,10 @@ def _batch(data: Data) -> Iterator[Criterion]:
 def _score(data: Data) -> Iterator[Criterion]:
     before, after = float(data["before"]), float(data["after"])
     yield asked("score_at_first_bad_checkpoint", "at-least", (before + after) / 2, "points",
-                 f"{before:.1f} before and {after:.1f} from checkpoint {float(data['at']):.10g} on: nearer the first",
-                 f"检查点 {float(data['at']):.10g} 之前为 {before:.1f}，之后为 {after:.1f}：须更接近前者")  # fmt: skip
+                 f"{data['score']} is {before:.1f} before and {after:.1f} from checkpoint {float(data['at']):.10g} on: "
+                 "nearer the first",
+                 f"{data['score']} 在检查点 {float(data['at']):.10g} 之前为 {before:.1f}，之后为 {after:.1f}："
+                 "须更接近前者")  # fmt: skip
 
 
 def _alike(data: Data) -> Iterator[Criterion]:
