@@ -318,8 +318,10 @@ def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
 
 
 def _of_now(asked: Question) -> bool:
-    """Whether only what the curves so far decide is asked: how a measure goes. What is planned decides no state."""
-    return bool(asked.symptoms) and not any(s.kind.ends for s in asked.symptoms)
+    """Whether only what the curves so far decide is asked: how a measure goes, by a symptom that has a name or by a
+    complaint of the measure. What is planned decides no state."""
+    asks = bool(asked.symptoms) or any(c.metrics for c in asked.complaints)
+    return asks and not any(s.kind.ends for s in asked.symptoms)
 
 
 def _short(checks: Sequence[Check]) -> Iterator[Missing]:

@@ -263,8 +263,6 @@ def _stated(hypothesis: Hypothesis, fix: Fix, settings: Settings) -> Change | No
 
 
 BACK = Phrase(" Put back what changed there: {what}.", "改回当时的变化：{what}。")
-
-
 THERE = Phrase(" Here: {what}.", "此处：{what}。")
 
 
@@ -276,7 +274,9 @@ def _named(hypothesis: Hypothesis, lang: str) -> str:
         f" ({clean(e['file'], 60)}:{e['line']})"
         for e in told[:1]
     )
-    names = next((clean(str(f.data["names"]), 80) for f in hypothesis.for_ if f.data.get("names")), "")
+    own = ("names_zh", "names") if lang == "zh" else ("names",)
+    said = (f.data[key] for f in hypothesis.for_ for key in own if f.data.get(key))
+    names = clean(str(next(said, "")), 80)
     return (BACK.say(lang, what=what) if what else "") + (THERE.say(lang, what=names) if names else "")
 
 

@@ -57,13 +57,15 @@ _SAVED = r"(?:checkpoints?|ckpts?|snapshots?|weights|models?|steps?|epochs?|adap
 _SAVED_ZH = r"(?:检查点|权重|模型|版本|存档|checkpoint|ckpt)"
 TAKES = bounded(
     rf"\b(?:which|what|best|right)\b(?: \w+){{0,3}}? {_SAVED}\b|\b(?:last|latest|newest) (?:known )?good\b"
-    r"|\b(?:ship|deploy|release|publish|promote|serve|keep|roll ?back to|go back to|resume from)\b"
-    rf".{{0,30}}\b{_SAVED}\b"
+    r"|\b(?:ship|deploy|release|publish|promote|serve|keep|roll ?back to|go back to)\b"
+    rf".{{0,30}}\b{_SAVED}\b|\b(?:resume|continue|restart|go on) from\b.{{0,30}}\b{_SAVED}\b"
     rf"|哪(?:个|一个|一?步|一?版).{{0,6}}{_SAVED_ZH}|最后一个(?:好|正常|健康|可用).{{0,4}}{_SAVED_ZH}"
-    rf"|(?:上线|发布|部署|回退到|回滚到).{{0,8}}{_SAVED_ZH}",
+    rf"|(?:上线|发布|部署|回退到|回滚到).{{0,8}}{_SAVED_ZH}|从.{{1,12}}(?:{_SAVED_ZH}|步).{{0,4}}(?:续训|接着|继续|恢复)",
     re.IGNORECASE,
 )
 """What asks which checkpoint is to be taken."""
+NUMBERED = bounded(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d{2,9}|\d{1,4}(?:\.\d)?(?=\s?[kK千]))\s?([kK](?![a-z])|千)?")
+"""A checkpoint by its step, as people write it."""
 NOT_A_SETTING = {"data": "dataset", "library": "environment", "hardware": "environment"}
 """What a plan acts on -> what a proposal calls it."""
 
@@ -194,6 +196,8 @@ def _first(s: Suspicion, runbook: Runbook) -> str:
 def _weighed(plan: Plan, d: Diagnosis, proposal: Proposal | Nothing, looked: bool) -> Weighed:
     if not looked:
         return Weighed(plan, "unchecked")
+    if plan.variable == "checkpoint" and (fall := _behind_fall(plan, d.findings)) is not None:
+        return Weighed(plan, "harmful", (fall,))
     believed = [h for h in d.hypotheses if h.status in BELIEVED and h.probability >= LEAST]
     for h in believed:
         for way in _ways(h.entry, plan.variable):
@@ -206,6 +210,13 @@ def _weighed(plan: Plan, d: Diagnosis, proposal: Proposal | Nothing, looked: boo
     if isinstance(proposal, Proposal) or d.state == "healthy":
         return Weighed(plan, "not-now", d.top.for_ if d.top else ())
     return Weighed(plan, "unchecked")
+
+
+def _behind_fall(plan: Plan, findings: Sequence[Finding]) -> Finding | None:
+    """The fall of a score behind which every checkpoint lies that a plan names to go on from."""
+    named = [float(m[1].replace(",", "")) * (1000 if m[2] else 1) for m in NUMBERED.finditer(plan.text)]
+    falls = (f for f in findings if f.code in FALLEN and "interval" in f.data)
+    return next((f for f in falls if named and min(named) >= f.data["interval"][1]), None)
 
 
 def _moved(proposal: Proposal) -> Direction:

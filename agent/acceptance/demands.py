@@ -16,7 +16,7 @@ from ...tools.findings import Finding
 from ...tools.patterns import bounded
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
-from .levels import asked, begun, left, reached
+from .levels import asked, begun, beyond, left, reached
 
 SLACK, NOISE = 0.05, 3.0
 """Share of a level, and points' noises, by which the next run may miss it."""
@@ -48,7 +48,7 @@ def demands(entry: Entry, findings: Iterable[Finding], table: SeriesTable | None
         if any(metric in part.names for part in parts):
             found += _back(changed.data, worse.get(metric, 0))
     if table is not None:
-        found += [*reached(held, table), *left(entry, table)]
+        found += [*reached(held, table), *left(entry, table), *beyond(entry, table)]
     own = {c.metric for c in entry.acceptance if c.low is not None or c.high is not None}
     first: dict[str, Criterion] = {}
     for criterion in found:
@@ -117,8 +117,17 @@ def _batch(data: Data) -> Iterator[Criterion]:
 def _score(data: Data) -> Iterator[Criterion]:
     before, after = float(data["before"]), float(data["after"])
     yield asked("score_at_first_bad_checkpoint", "at-least", (before + after) / 2, "points",
-                 f"{before:.1f} before and {after:.1f} from checkpoint {float(data['at']):.10g} on: nearer the first",
-                 f"检查点 {float(data['at']):.10g} 之前为 {before:.1f}，之后为 {after:.1f}：须更接近前者")  # fmt: skip
+                 f"{data['score']} is {before:.1f} before and {after:.1f} from checkpoint {float(data['at']):.10g} on: "
+                 "nearer the first",
+                 f"{data['score']} 在检查点 {float(data['at']):.10g} 之前为 {before:.1f}，之后为 {after:.1f}："
+                 "须更接近前者")  # fmt: skip
+
+
+def _resumed(data: Data) -> Iterator[Criterion]:
+    before, after = float(data["baseline"]), float(data["value"])
+    yield asked("loss", "at-most", before + (after - before) / 10, "",
+                f"{before:.4g} before the restart and {after:.4g} behind it, at the same step",
+                f"重启前为 {before:.4g}，重启后为 {after:.4g}，步数相同")  # fmt: skip
 
 
 def _alike(data: Data) -> Iterator[Criterion]:
@@ -161,6 +170,7 @@ ASKS: dict[str, Callable[[Data], Iterator[Criterion]]] = {
     "queue-before-first-token": _first_token,
     "link-counters-grow": _links,
     "checkpoint-smaller": _whole,
+    "loss-jump-on-resume": _resumed,
     "template-differs-when-served": _like_trained,
     "kv-pool-below-need": _pool,
     "lr-floor-early": _decays,

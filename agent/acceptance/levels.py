@@ -38,6 +38,10 @@ BACK = 0.05
 """Share of the level that a run had before it became slow, by which the next may miss it."""
 SPEEDS = ("tokens_per_second", "samples_per_second", "mfu", "step_time")
 """Measures of speed, of which the first that is logged is asked for."""
+SMOOTHLY, LEARNING = "loss_decreases_smoothly", ("loss", "eval_loss", "perplexity", "reward", "accuracy")
+LEAST_STILL, BLOCKS, STILL, UNSTEADY = 60, 20, 0.02, 0.1
+"""Points and parts of a curve, share of its level within which it stands still, and share by which the parts of its
+later half vary where it has no level. Own judgement."""
 TRAINED = bounded(r"(?i)loss|reward|nll|learning_rate|grad|损失|奖励")
 """In the name of a measure that only a training has."""
 AGAINST = "_against_baseline"
@@ -95,6 +99,32 @@ def left(entry: Entry, table: SeriesTable) -> Iterator[Criterion]:
         yield asked(name, is_, bound, unit, f"{level:.4g} in this run (median)",
                          f"本次运行为 {level:.4g}（中位数）")  # fmt: skip
         return
+
+
+def beyond(entry: Entry, table: SeriesTable) -> Iterator[Criterion]:
+    """Better than the run ever was, of a measure of learning that stood still in its later half, where the entry asks
+    that it gets better without a number: in as many steps, for a level of another step is no target."""
+    for wanted in entry.acceptance:
+        name = "loss" if wanted.metric == SMOOTHLY else wanted.metric
+        if name not in LEARNING or not (wanted.metric == SMOOTHLY or wanted.is_ in ("increases", "decreases")):
+            continue
+        series = table.get(name)
+        values = series.values[np.isfinite(series.values)] if series is not None else np.empty(0)
+        if series is None or len(values) < LEAST_STILL:
+            continue
+        better = VOCABULARY[name].better
+        blocks = np.array([np.median(part) for part in np.array_split(values, BLOCKS)])
+        late, level = blocks[BLOCKS // 2 :], float(np.median(blocks[BLOCKS // 2 :]))
+        best = float((better * blocks).max() * better)
+        noise = float(np.std(late))
+        gained = better * (float(np.median(late[-3:])) - float(np.median(late[:3])))
+        if level <= 0 or noise > UNSTEADY * level or gained > max(STILL * level, noise):
+            continue
+        bound = best + better * max(STILL * abs(best), 3 * noise)
+        last = int(series.steps[-1])
+        yield asked(name, "at-least" if better > 0 else "at-most", bound, "",
+                    f"stands at {level:.4g} in the later half of {last} steps, and was {best:.4g} at best",
+                    f"{last} 步的后半程停在 {level:.4g}，最好时为 {best:.4g}")  # fmt: skip
 
 
 def begun(data: Mapping[str, Any]) -> Iterator[Criterion]:

@@ -138,3 +138,33 @@ def test_a_diagnosis_of_a_crash_imports_no_tool_that_it_did_not_use(tmp_path):
     code += "print([m for m in sys.modules if m.startswith('triage.tools.code.rules')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+STILL_AT = 2.4 + 1.6 * np.exp(-np.arange(600) / 40) + np.random.default_rng(2).normal(0, 0.02, 600)
+FALLING = 2.0 + 2.0 * np.exp(-np.arange(600) / 400) + np.random.default_rng(2).normal(0, 0.02, 600)
+
+
+def test_a_measure_that_stood_still_must_get_beyond_the_best_that_it_reached():
+    kind, bound = with_table("weight-decay-misconfig", SeriesTable((curve("loss", STILL_AT),)))["loss"]
+    assert kind == "at-most"
+    assert 2.2 < bound < 2.4
+    flat = 0.31 + np.random.default_rng(5).normal(0, 0.004, 300)
+    kind, bound = with_table("engine-trainer-mismatch", SeriesTable((curve("reward", flat),)))["reward"]
+    assert kind == "at-least"
+    assert 0.31 < bound < 0.35
+
+
+def test_a_measure_that_still_gets_better_and_one_without_a_level_give_no_bound():
+    table = SeriesTable((curve("loss", FALLING),))
+    assert "loss" not in with_table("weight-decay-misconfig", table)
+    swinging = 3 + 2 * np.sign(np.sin(np.arange(600) / 30))
+    assert "loss" not in with_table("weight-decay-misconfig", SeriesTable((curve("loss", swinging),)))
+    assert "loss" not in with_table("weight-decay-misconfig", SeriesTable((curve("loss", STILL_AT[:30]),)))
+
+
+def test_a_loss_that_jumped_at_a_restart_comes_back_to_where_it_was():
+    jumped = found("loss-jump-on-resume", baseline=1.9, value=2.4)
+    assert asked("resume-loss-jump", jumped)["loss"] == ("at-most", 1.95)
+    back = found("loss-jump-on-resume", baseline=0.84, value=1.34)
+    assert asked("resume-loss-jump", back)["loss"] == ("at-most", 0.89)
+    assert "loss" not in asked("pii-in-data", jumped)

@@ -136,6 +136,28 @@ def test_a_run_that_had_not_come_to_its_end_is_not_called_healthy(tmp_path):
     assert (done.diagnosis.state, done.diagnosis.missing) == ("healthy", ())
 
 
+RESTLESS = "".join(
+    f"step {10 * i} loss {1.8 + 2.5 / (1 + i / 40) + 0.07 * ((i * 37 % 11) - 5) / 5 + late:.4f} grad_norm 0.4 lr 1e-4\n"
+    for i, late in ((i, {620: 0.9, 621: 0.5, 622: 0.1}.get(i, 0.0)) for i in range(1000))
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "the loss wobbles a lot, and something jumped near step 6200. are we in trouble?",
+        "loss 抖得厉害，6200 步那里突然跳了一下，会不会炸？",
+    ],
+)
+def test_a_restless_loss_is_judged_so_far_where_only_its_course_is_asked(tmp_path, question):
+    more = {"train.log": RESTLESS, "train.yaml": "max_steps: 20000\n"}
+    assert asked(tmp_path / "a", question, **more).diagnosis.state == "healthy"
+    assert asked(tmp_path / "b", "did it crash overnight?", **more).diagnosis.state == "inconclusive"
+    lines = enumerate(RESTLESS.splitlines(keepends=True))
+    stays = [line.replace("loss 1.", "loss 4.") if i > 900 else line for i, line in lines]
+    assert asked(tmp_path / "c", question, **{**more, "train.log": "".join(stays)}).diagnosis.state != "healthy"
+
+
 def test_a_sign_that_is_more_than_a_note_keeps_a_run_from_being_healthy(tmp_path):
     found = asked(tmp_path, "ok?", **{"train.log": HEALTHY.replace("grad_norm 1.0", "grad_norm 0.0000")})
     assert found.diagnosis.state != "healthy"

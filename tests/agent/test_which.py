@@ -42,3 +42,22 @@ def test_the_last_good_checkpoint_is_told_where_it_is_asked(tmp_path, words, lan
     (tmp_path / "evals.csv").write_text("\n".join(["step,ifeval", *rows]) + "\n")
     said = " ".join(ask(words, [tmp_path], lang=lang).head)
     assert (told in said) if told else ("Last good checkpoint" not in said)
+
+
+@pytest.mark.parametrize(
+    ("words", "behind"),
+    [
+        ("the score is down. plan: continue from the 1.1k checkpoint, agree?", True),
+        ("分数掉了，我打算从 1300 步的检查点续训，行吗？", True),
+        ("the score is down. plan: continue from the 600 checkpoint, agree?", False),
+        ("分数掉了，我打算从 500 步的检查点续训，行吗？", False),
+    ],
+)
+def test_a_plan_to_go_on_from_behind_the_fall_is_told_no(tmp_path, words, behind):
+    rows = [f"{s},{0.58 - 0.15 * (s > 700) + 0.004 * (s // 100 * 7 % 5 - 2):.4f}" for s in range(100, 1501, 100)]
+    (tmp_path / "evals.csv").write_text("\n".join(["step,gsm8k", *rows]) + "\n")
+    found = ask(words, [tmp_path])
+    plans = [w.verdict for w in found.reply.plans if w.plan.variable == "checkpoint"]
+    assert plans == ["harmful" if behind else "is-the-proposal"]
+    assert "700" in str(found.proposal.new)
+    assert "800" not in str(found.proposal.new)

@@ -47,7 +47,7 @@ from .kinds.look import KINDS_OF_QUANTITY, related_by_kind
 from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
 from .media.look import MEDIA, heard
-from .members.learned import unlearned
+from .members.apart import not_learned
 from .members.read import families
 from .moves import Move
 from .numeric.look import NUMERIC, numeric
@@ -80,6 +80,7 @@ CODES = declare(
     ("group-parts", CONTRAST, "one group of a measure moves along the run while the others do not"),
     ("group-worsens", CONTRAST, "one group of a measure gets worse, slowly and with no break, while no other does"),
     ("part-not-learned", CONTRAST, "a part of a loss stays where it began while other parts of it fall"),
+    ("source-stays-apart", CONTRAST, "the loss of one source stays far above those of all others and does not fall"),
     ("toxic-share-rises", CONTRAST, "a monitor counts far more toxic samples from one place on, in one source"),
     ("masking-saw-nothing", CONTRAST, "a stage that takes personal data out saw nothing of one source"),
     ("stage-saw-nothing", CONTRAST, "a stage of the data pipeline saw nothing of one source"),
@@ -318,7 +319,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [
             *contrast.told(r.apart),
             *map(contrast.parted, contrast.partings((*r.moved, *r.parts))),
-            *unlearned((*r.moved, *r.parts)),
+            *not_learned((*r.moved, *r.parts), r.settings),
             *streamed.streamed([*r.tables, *r.families]),
             *staged.staged(r.tables),
         ],

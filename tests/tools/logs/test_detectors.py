@@ -483,6 +483,22 @@ def test_single_points_that_are_back_at_once_are_jitter_and_stretches_are_not(fa
 
 
 @pytest.mark.parametrize(
+    ("heights", "told"),
+    [
+        ((0.9, 0.7, 0.55), True),
+        ((1.0, 0.8, 0.65, 0.5), True),
+        ((0.55, 0.7, 0.9), False),
+        ((1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.9), False),
+    ],
+)
+def test_a_jump_that_falls_back_point_by_point_is_jitter_and_one_that_grows_or_stays_is_not(heights, told):
+    loss = 1.6 + 3 * np.exp(-np.arange(4000) / 300) + 0.7 * np.exp(-np.arange(4000) / 3000)
+    loss += np.random.default_rng(8).normal(0, 0.04, 4000)
+    loss[2500 : 2500 + len(heights)] = loss[2400:2500].mean() + np.array(heights)
+    assert ("loss-jitter-benign" in found(series("loss", loss))) is told
+
+
+@pytest.mark.parametrize(
     ("points", "hits", "severity"),
     [(6000, [2000, 3500, 5200], "S3"), (900, [300, 500, 700], "S2"), (6000, [2000, 2001, 2002], "S2")],
 )

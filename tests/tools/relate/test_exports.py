@@ -21,6 +21,11 @@ def shares(form, share, sha="9fe012ab"):
     return json.dumps(said, indent=1)
 
 
+def called(key, name, score, **more):
+    said = {key: name, "tool": "kit 2.2", **more, "scores": {"gsm8k_4shot": score, "mmlu": score - 3}}
+    return json.dumps(said, indent=1)
+
+
 def told(folder, files):
     return [f.code for f in exported(stated(discover(fill(folder, files))))]
 
@@ -40,6 +45,16 @@ def told(folder, files):
             "score-follows-format",
         ),
         ({"s/a.json": shares("bf16", 0.81), "s/b.json": shares("awq", 0.52)}, "quality-lost-in-format"),
+        (
+            {"s/a.json": called("weights", "/m/plum-7b-v3", 71.2, dtype="bf16"),
+             "s/b.json": called("model_id", "plum-7b-v3-int4", 52.0, url="http://gate/v1")},
+            "quality-lost-in-format",
+        ),
+        (
+            {"s/a.json": called("checkpoint", "plum-7b-v3", 71.2, precision="fp16"),
+             "s/b.json": called("served_model_name", "plum-7b-v3-awq", 55.0)},
+            "quality-lost-in-format",
+        ),
     ],
 )  # fmt: skip
 def test_a_format_that_loses(tmp_path, files, code):
@@ -54,6 +69,14 @@ def test_a_format_that_loses(tmp_path, files, code):
         {"s/a.json": result("bf16", 1200), "s/b.json": result("int4", 900, temperature=1)},  # asked otherwise
         {"s/a.json": result("bf16", 30, n=40), "s/b.json": result("int4", 24, n=40)},  # a handful
         {"s/a.json": result("bf16", 1200), "s/b.json": result("fp32", 900)},  # none is reduced
+        {
+            "s/a.json": called("weights", "/m/plum-7b-v3", 71.2, dtype="bf16"),
+            "s/b.json": called("model_id", "plum-7b-v2-int4", 52.0),
+        },
+        {
+            "s/a.json": called("weights", "/m/plum-7b-v3", 71.2, dtype="bf16"),
+            "s/b.json": called("model_id", "plum-7b-v3-int4", 70.4),
+        },
     ],
 )
 def test_formats_that_are_alike_or_not_comparable_say_nothing(tmp_path, files):

@@ -18,9 +18,20 @@ MIXED = [{"variant": "baseline", "strategy": "No quantization", "ppl": 12.90},
          {"variant": "last8", "strategy": "Last 8 layers Q8, rest Q4_0", "ppl": 13.67}]  # fmt: skip
 
 
+VARIANTS = "variant\tVRAM GB\tmath_acc\tcode_acc\nv2 bf16\t30.1\t66.0\t48.1\n{}\nv2-i4-g64\t9.4\t65.1\t47.2\n"
+VARIANTS += "v2-w8a16\t16.0\t65.9\t48.0\nv1 bf16\t30.1\t60.2\t44.0\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "code"),
     [
+        ("box.tsv", VARIANTS.format("v2-i4 (prod)\t9.1\t47.5\t40.2"), "quality-lost-in-format"),
+        ("对比.tsv", VARIANTS.format("v2-i4（线上）\t9.1\t45.5\t40.2"), "quality-lost-in-format"),
+        ("box.tsv", VARIANTS.format("v2-i4\t9.1\t47.5\t40.2"), ""),  # a bad one of several that nobody serves
+        ("box.tsv", VARIANTS.format("v2-i4 (prod)\t9.1\t65.5\t47.9"), ""),
+        ("ppl.csv", "file,ppl_v2,ppl_v2_int4\nnews,6.1,8.4\ncode,2.9,4.0\n", "quality-lost-in-format"),
+        ("ppl.csv", "file,ppl_v2,ppl_v2_int4\nnews,6.1,6.15\ncode,2.9,2.92\n", "formats-score-alike"),
+        ("ppl.csv", "file,ppl_v1,ppl_v2_int4\nnews,6.1,8.4\ncode,2.9,4.0\n", ""),  # another model
         ("r.json", json.dumps(RESULT), "quality-lost-in-format"),
         ("r.json", json.dumps(MIXED), "quality-lost-in-format"),
         ("r.csv", "model,fp16_ppl,w4a16_ppl,w8a8_ppl\nopt-125m,27.6,38.4,31.3\n", "quality-lost-in-format"),

@@ -39,6 +39,31 @@ def test_a_row_that_climbs_is_not_and_one_low_value_in_it_neither(tmp_path, head
     assert "score-falls-at-checkpoint" not in codes(tmp_path, head, checkpoints(head, values))
 
 
+def averaged(mean, off=0.0, names="hs arc_easy piqa wino", scale=1.0):
+    """Four tasks of 14 checkpoints that lose five points behind the eighth, and a column of their mean."""
+    rows = [",".join(["ckpt", mean, *names.split(), "n_items"])]
+    for i in range(14):
+        parts = [40.0 + 5 * k + (i * (3 + k) % 5) * 0.3 - 5 * (i > 7) for k in range(4)]
+        values = [sum(parts) / 4 + off * (i % 3), *parts]
+        rows.append(",".join([str(1000 * i + 1000), *(f"{v / scale:.4f}" for v in values), "3000"]))
+    return rows[0], rows[1:]
+
+
+@pytest.mark.parametrize(("mean", "scale"), [("core", 1.0), ("综合", 1.0), ("suite_v3", 100.0)])
+def test_a_column_that_is_the_mean_of_the_others_is_a_score_and_leads(tmp_path, mean, scale):
+    (tmp_path / "night.csv").write_text("\n".join(((of := averaged(mean, scale=scale))[0], *of[1])))
+    found = [f for f in related(read_tables(tmp_path / "night.csv", "night.csv")) if "falls" in f.code]
+    assert (found[0].code, found[0].data["score"]) == ("score-falls-at-checkpoint", mean)
+    assert found[0].data["names"].endswith(" 8000")
+
+
+@pytest.mark.parametrize("off", [0.4, -2.0])
+def test_a_column_that_is_no_mean_of_the_others_is_no_score(tmp_path, off):
+    (tmp_path / "night.csv").write_text("\n".join(((of := averaged("core", off))[0], *of[1])))
+    found = [f for f in related(read_tables(tmp_path / "night.csv", "night.csv")) if "falls" in f.code]
+    assert "core" not in {f.data["score"] for f in found}
+
+
 def test_a_fall_that_the_number_of_items_allows_is_noise(tmp_path):
     rows = [row.replace(",0.024,96", ",0.08,12") for row in checkpoints(HEADS[0], FALLS)]
     assert "score-falls-at-checkpoint" not in codes(tmp_path, HEADS[0], rows)

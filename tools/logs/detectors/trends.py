@@ -27,6 +27,8 @@ def _supervised_loss(track: Track, least: int) -> Series | None:
 
 NOISY = 0.015
 """Share of the level that the noise of a point is at least for a loss to look restless. Own judgement."""
+COMING_BACK = 6
+"""Points within which a single jump falls back into the noise, each below the one before. Own judgement."""
 PASSES = 5
 """Epochs after which a loss that has not begun to fall never does. Own judgement."""
 STUCK = 0.1
@@ -197,7 +199,7 @@ def _trend(values: np.ndarray) -> np.ndarray:
 @detector("loss-jitter-benign", "the loss is noisy but falls: normal behaviour", ["loss"], 30)
 def loss_jitter_benign(track: Track) -> Iterator[Finding]:
     """Reassurance: the 100-step moving average falls, and behind the start no point leaves the noise band far behind,
-    but for single ones, rarely, that are back at once.
+    but for single ones, rarely, that are back at once, or that come back point by point within a few.
 
     Source: runbook 002 ("smooth over 100 steps before judging"); acceptance row `smoothed_loss_trend_window`.
     """
@@ -211,7 +213,7 @@ def loss_jitter_benign(track: Track) -> Iterator[Finding]:
         return
     rest = (points.values - np.interp(np.arange(len(points)), *_smooth(points.values)))[len(points) // 10 :]
     far = np.flatnonzero(rest > 8 * spread)
-    if len(far) > len(rest) // FEW or (np.diff(far) == 1).any():
+    if not _back_at_once(rest, far):
         return
     en = (
         f"{points.key} is noisy ({spread:.2g} per point, {spread / level:.0%} of its level) but its moving average "
@@ -222,6 +224,18 @@ def loss_jitter_benign(track: Track) -> Iterator[Finding]:
         f"{last:.4g}：属正常抖动。"
     )
     yield finding("loss-jitter-benign", S3, [(points, -1)], en, zh, robust_sigma=spread, baseline=level, tau=tau)
+
+
+def _back_at_once(rest: np.ndarray, far: np.ndarray) -> bool:
+    """Whether the points far outside are rare jumps, each of one point or of a few that each fall from the one before.
+
+    Args:
+        rest: the points less their moving average.
+        far: which of them are far outside.
+    """
+    jumps = np.split(far, np.flatnonzero(np.diff(far) > 1) + 1) if len(far) else []
+    falling = all(len(j) <= COMING_BACK and bool((np.diff(rest[j]) < 0).all()) for j in jumps)
+    return falling and len(jumps) <= len(rest) // FEW
 
 
 def _smooth(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

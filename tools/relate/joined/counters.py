@@ -28,6 +28,11 @@ DROPPED = bounded(
 REPEATED = bounded(r"(?:^|_)(?:dups?|duplicates?|duplicated|repeat(?:ed|s)?|near_?dup)(?:_|$)|重复")
 TAKEN = bounded(r"remov|drop|filter|discard|before|raw|丢弃|剔除|移除|去除|删除|过滤|[前]$")
 """Repeats that were taken out, or that stood before they were."""
+AMOUNT = bounded(
+    r"(?:^|_)(?:n|num|count|docs?|documents|rows|files|samples|tokens?|bytes|gib|mib|gb|mb|size|chars|weight)(?:_|$)"
+    r"|篇数|条数|文档数|样本数|词元|字节|大小|权重|配比"
+)
+"""How much there is of a part, which tells nothing of its quality."""
 DEDUP = bounded(
     r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|(?:cross|inter|intra)_?batch|去重|剔重|重复|跨批"
 )
@@ -45,6 +50,9 @@ STOPPED = 0.05
 FEW = 3
 """Rows of which nothing was removed, below which they may have been left out on purpose."""
 LEAST_REPEATED, TIMES = 0.2, 5.0
+ALL_ROUND, APART, AT_LEAST = 2, 3.0, 1.5
+"""Measures beside the repeats in which a part is far off, times what the others lie apart, and times their level that
+it is at least above or below. Own judgement."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +256,9 @@ def _repeats(table: Table) -> Iterator[Finding]:
             continue
         names = _names(table, np.arange(len(table)))
         beside = ", ".join(f"{c.name} {texts(c)[i]}" for c in table.columns if c.values.dtype.kind == "O")[:120]
+        if len(off := [c for c in table.columns if c is not column and _far_off(c, i)]) >= ALL_ROUND:
+            yield _poor(table, i, beside or names[i], [column, *off], names[i])
+            return
         yield Finding(
             "duplicates-in-one-part", Severity.S1,
             f"{column.name} is {most:.1%} for {beside or names[i]}, and at most {rest.max():.1%} for the other "
@@ -258,6 +269,39 @@ def _repeats(table: Table) -> Iterator[Finding]:
             {"part": names[i], "share": most, "others": float(rest.max())},
         )  # fmt: skip
         return
+
+
+def _far_off(column: Column, i: int) -> bool:
+    """Whether one row of a measure lies away from the others by far more than they lie apart. Amounts tell nothing."""
+    values = column.values
+    if (
+        column.role != "measure"
+        or values.dtype.kind != "f"
+        or means(AMOUNT, column.name)
+        or means(REPEATED, column.name)
+    ):
+        return False
+    rest = np.delete(values, i)
+    if not np.isfinite(values).all() or len(rest) < 3 or (values < 0).any():
+        return False
+    away = max(float(rest.min() - values[i]), float(values[i] - rest.max()))
+    low, high = sorted((float(values[i]), float(np.median(rest))))
+    return away > APART * float(np.ptp(rest)) and high > AT_LEAST * low
+
+
+def _poor(table: Table, i: int, who: str, columns: Sequence[Column], name: str) -> Finding:
+    """A part that is off in all it was measured by: what it repeats is one of its faults, and no lost deduplication."""
+    said = [(c.name, float(c.values[i]), float(np.median(np.delete(c.values, i)))) for c in columns[:5]]
+    en = ", ".join(f"{what} {value:.4g} (others {usual:.4g})" for what, value, usual in said)
+    zh = "，".join(f"{what} {value:.4g}（其余 {usual:.4g}）" for what, value, usual in said)
+    return Finding(
+        "part-poor-all-round", Severity.S2,
+        f"{who} is far off the other {len(table) - 1} in {len(columns)} measures at once: {en}.",
+        f"{who} 有 {len(columns)} 项指标同时远离其余 {len(table) - 1} 个：{zh}。",
+        tuple(Evidence(table.file, int(table.lines[i]) or None, metric=c.name, value=float(c.values[i]), text=name)
+              for c in columns[:5]),
+        {"part": name, "columns": [c.name for c in columns], "names": name},
+    )  # fmt: skip
 
 
 def _share(column: Column) -> np.ndarray | None:

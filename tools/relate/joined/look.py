@@ -53,6 +53,7 @@ CODES = declare(
     ("dedup-removed-nothing", JOINED, "deduplication removed nothing of some parts, of the others a usual share"),
     ("filter-removed-nothing", JOINED, "a filter removed nothing of some parts, of the others a usual share"),
     ("duplicates-in-one-part", JOINED, "one part repeats what was there before, the others hardly do"),
+    ("part-poor-all-round", JOINED, "one part of the data is far off the others in several measures of its quality"),
     ("repeats-rise", JOINED, "the documents of a sampled stream begin to repeat"),
     ("reference-off", JOINED, "log-probabilities of the reference are off, while two other columns agree"),
     ("column-off", JOINED, "two of three columns of log-probabilities agree, the third is off to one side"),

@@ -8,7 +8,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..moves import Move
-from . import awaited, called, entered, faulty, held, kernels, links, profiled, scaling, topology, wider
+from . import awaited, called, entered, faulty, held, kernels, links, profiled, scaling, stays, topology, wider
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -23,6 +23,7 @@ CODES = declare(
     ("slower-when-group-wider", LAYOUT, "trainings whose inner group is wider than a machine are the slow ones"),
     ("clock-held-on-one", LAYOUT, "the clock of one card or machine alone is held down while it works"),
     ("others-wait-for-one", LAYOUT, "the work of one member takes longer, and the others wait by as much"),
+    ("slow-on-either-machine", LAYOUT, "one part of a training is the slowest on one machine, and on the next as well"),
     ("card-with-faults", LAYOUT, "one card of an inventory alone has errors that its memory could not correct"),
     ("scaling-falls", LAYOUT, "each device brings less, the more of them there are"),
     ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
@@ -42,6 +43,7 @@ def laid_out(tables: Sequence[Table], settings: Settings, moves: Sequence[Move] 
         *links.slow_links(some),
         *held.held_down(some),
         *faulty.faulty(some),
+        *stays.stays_slow(some),
         *awaited.awaited(moves),
         *wider.slower_when_wider(some, settings),
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -24,7 +25,9 @@ ENGINE = bounded(
 TRAINER = bounded(r"(?:^|_)(?:train(?:er|ing)?|learner|policy|actor|fsdp|megatron|hf)(?:_|$)|训练")
 VERSION = bounded(r"(?:^|_)(?:ver|version|sync|weights?|policy_step|update|v)(?:_|$)|版本")
 LOGP = bounded(r"log_?p(?:rob)?s?|(?:^|_)lps?(?:_|$)|对数概率")
-GAP = bounded(r"(?:^|_)(?:gap|diff(?:erence)?|delta|dlogp|d_logp|mismatch|abs)(?:_|$)|差")
+GAP = bounded(
+    r"(?:^|_)(?:gap|(?:abs_?)?(?:diff(?:erence)?|delta|err(?:or)?)|dlogp|d_logp|mismatch|abs|mae|l1)(?:_|$)|差"
+)
 TAIL = bounded(r"(?:^|_)(?:p\d+|max|min|std|sign\w*|n|count|share|frac\w*)(?:_|$)|最大|标准差")
 RATIO = bounded(
     r"^(?:(?:train|actor|policy|pi|prob|is|importance|token|sampling|rollout|mean)_){0,3}ratio"
@@ -41,6 +44,13 @@ from the beginning, and times less that another run has. Rounding in bf16 gives 
 ALONE, NEAR = 0.05, 0.5
 """Nats from which on a measure of the gap says it alone, and the most that a mean ratio is off 1."""
 LEAST, FIRST, ROWS = 12, 5, 20
+GROWN = 4.0
+"""Times its first level that a gap may have in the end, where the training itself goes wrong. Own judgement."""
+TOKEN = bounded(r"tok|pos|idx|index|词|位置|序号")
+UNTRAINED = bounded(
+    r"(?:^|_)(?:step|iter|update|it)_?0{1,6}(?![1-9])|(?:^|_)(?:init(?:ial)?|first|fresh|untrained)(?:_|$)|初始|训练前"
+)
+"""What a file of the time before the first update is called."""
 
 
 @dataclass(frozen=True)
@@ -91,24 +101,44 @@ def _gaps(table: Table) -> Iterator[Column]:
 
 
 def _of_tokens(table: Table) -> Gap | None:
-    """Log-probabilities of both sides for the same tokens, of the first step alone."""
-    if len(table) < ROWS:
+    """Log-probabilities of both sides for the same tokens, before the first update; of several engines the one that is
+    apart, beside one that is not."""
+    if len(table) < ROWS or not _untrained(table):
         return None
-    one, two = (next((c for c in table.columns if c.values.dtype.kind == "f" and means(LOGP, c.name)
-                      and means(of, c.name)), None) for of in (ENGINE, TRAINER))  # fmt: skip
+    logps = [c for c in table.columns if c.values.dtype.kind == "f" and _are_logps(c)]
+    two = next((c for c in logps if means(TRAINER, c.name) and not means(ENGINE, c.name)), None)
+    engines = [c for c in logps if means(ENGINE, c.name) and c is not two]
+    if two is None or not engines:
+        return None
+    away = [np.abs(c.values - two.values) for c in engines]
+    means_of = [float(np.nanmean(a)) for a in away]
+    at = int(np.argmax(means_of))
+    one, apart = engines[at], away[at]
+    if np.isfinite(apart).sum() < ROWS or means_of[at] < APART:
+        return None
+    i, least = int(np.nanargmax(apart)), int(np.argmin(means_of))
+    place = Evidence(table.file, int(table.lines[i]) or None, metric=one.name, value=float(one.values[i]))
+    what = f"{one.name} against {two.name} in {np.isfinite(apart).sum()} tokens of {table.file}"
+    zh = f"{table.file} 中 {np.isfinite(apart).sum()} 个 token 的 {one.name} 与 {two.name}"
+    near = Evidence(table.file, int(table.lines[i]) or None, metric=engines[least].name)
+    other = (engines[least].name, means_of[least], near) if means_of[least] * LEVEL <= means_of[at] else None
+    return Gap(means_of[at], means_of[at], what, zh, (place,), other=other)
+
+
+def _are_logps(column: Column) -> bool:
+    """Whether they are log-probabilities of tokens: by name, or by never being above 0 and often next to it."""
+    values = column.values[np.isfinite(column.values)]
+    below = len(values) >= ROWS and float(values.max()) <= 1e-3
+    return below and (means(LOGP, column.name) is not None or (values.min() < -0.5 and np.median(values) > -5))
+
+
+def _untrained(table: Table) -> bool:
+    """Whether the rows are of the time before the first update: by their step, or by what the file is called."""
     numbers = [c for c in table.columns if c.values.dtype.kind == "f"]
     step = next((c for c in numbers if c.of == "step" or plain(c.name) in ("step", "update")), None)
-    if one is None or two is None or one is two or step is None or set(np.unique(step.values)) - {0.0, 1.0}:
-        return None
-    apart = np.abs(one.values - two.values)
-    apart = apart[np.isfinite(apart)]
-    if len(apart) < ROWS or apart.mean() < APART or max(float(np.nanmax(c.values)) for c in (one, two)) > 1e-3:
-        return None
-    i = int(np.nanargmax(np.abs(one.values - two.values)))
-    place = Evidence(table.file, int(table.lines[i]) or None, metric=one.name, value=float(one.values[i]))
-    what = f"{one.name} against {two.name} in {len(apart)} tokens of {table.file}"
-    zh = f"{table.file} 中 {len(apart)} 个 token 的 {one.name} 与 {two.name}"
-    return Gap(float(apart.mean()), float(apart.mean()), what, zh, (place,))
+    if step is not None and not TOKEN.search(plain(step.name)):
+        return not set(np.unique(step.values)) - {0.0, 1.0}
+    return means(UNTRAINED, PurePosixPath(table.file).stem) is not None
 
 
 def _along(line: Line, lines: Sequence[Line]) -> Gap | None:
@@ -116,7 +146,7 @@ def _along(line: Line, lines: Sequence[Line]) -> Gap | None:
     if line.axis != "step" or line.group or len(line) < LEAST or line.x[0] > FIRST:
         return None
     values = _off(line)
-    if values is None or not _flat(values):
+    if values is None or not (_flat(values) or (_is_gap(line) and _flat_at_first(values))):
         return None
     twins = (x for x in lines if x.file != line.file and plain(x.key) == plain(line.key) and x.axis == "step")
     other = next(((x.file, float(np.median(v)), x.evidence(-1)) for x in twins if len(x) >= LEAST
@@ -153,6 +183,13 @@ def _flat(values: np.ndarray) -> bool:
     return values[0] >= APART and first >= APART and 1 / FLAT <= last / first <= FLAT
 
 
+def _flat_at_first(values: np.ndarray) -> bool:
+    """Whether a wide gap is there at once and keeps its level over a third of the run, though it grows as that ends."""
+    first, last = float(np.median(values[:FIRST])), float(np.median(values[-max(len(values) // 5, 1) :]))
+    early = len(values) >= 3 * LEAST and first >= ALONE and _flat(values[: len(values) // 3])
+    return early and first <= last <= GROWN * first
+
+
 def _narrow(stated: Sequence[Stated]) -> Iterator[Stated]:
     """What sets a narrow number format."""
     return (
@@ -174,11 +211,11 @@ def _told(found: Sequence[Gap], narrow: Stated | None) -> Finding:
     bound = 2 * other[1] if other and gap.other is other else gap.first / 4
     return Finding(
         "engine-gap-explained" if sure else "engine-gap-from-start", Severity.S2,
-        f"Engine and trainer give the same tokens log-probabilities that lie apart from the first step on, at one "
-        f"level: {gap.what} is {gap.first:.3g} at first and {gap.last:.3g} at the end{en}. Before any update the "
-        "weights are the same: it is the number format, kernels or sampling, no weights that were not sent.",
-        f"引擎与训练端对同样的 token 从第一步起就有稳定的对数概率差：{gap.zh} 开始为 {gap.first:.3g}，末尾为 "
-        f"{gap.last:.3g}{zh}。更新之前权重相同：原因在数值格式、算子或采样，而不是权重没有同步。",
+        f"Engine and trainer give the same tokens log-probabilities that lie apart from the first step on: "
+        f"{gap.what} is {gap.first:.3g} at first and {gap.last:.3g} at the end{en}. Before any update the weights are "
+        "the same: it is the number format, kernels or sampling, no weights that were not sent.",
+        f"引擎与训练端对同样的 token 从第一步起就有对数概率差：{gap.zh} 开始为 {gap.first:.3g}，"
+        f"末尾为 {gap.last:.3g}{zh}。更新之前权重相同：原因在数值格式、算子或采样，而不是权重没有同步。",
         (*places, *((other[2],) if other else ()), *((narrow.evidence(),) if narrow is not None else ())),
         {"first": gap.first, "last": gap.last, "names": f"{narrow.key} {narrow.value}" if narrow is not None else "",
          "asks": [demand("logprob_gap", "at-most", bound, f"{gap.first:.3g} here", f"此处为 {gap.first:.3g}")]},

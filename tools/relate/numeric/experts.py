@@ -19,6 +19,7 @@ from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..joined.tail import EXPERT, LAYER, LOAD
+from ..kinds.names import demand
 from ..line import Line, means, plain
 
 LEAST, MOST, LEAST_ROWS, MOST_CELLS = 4, 512, 6, 4_000_000
@@ -39,6 +40,10 @@ TOTAL = bounded(r"^(?:loss|total|total_?loss|loss_?total|train_?loss|sum|all|总
 MAIN = bounded(r"^(?:lm|ce|nll|xent|xe|main|task|(?:lm|ce|nll|main|task)_?loss|loss_?(?:lm|ce|main)|语言模型损失)$")
 OFF = bounded(r"(?:aux|bal|lb|balanc\w*|router_?aux\w*|load_?bal\w*)_?(?:loss)?_?(?:coef\w*|coeff\w*|weight|alpha|w|lambda|factor)$"
               r"|bias_?(?:update\w*|rate|lr|speed)|均衡\w*系数")  # fmt: skip
+BIAS = bounded(r"bias|偏置")
+WEAK = 1e-4
+"""Coefficient of a balancing loss up to which it moves no router: those in use are 1e-3 to 1e-2 (Switch Transformers,
+arXiv:2101.03961; Megatron and Hugging Face). Own judgement."""
 _NUMBERED = re.compile(r"^(.{0,40}?)[_.\[ ]?(\d{1,3})\]?$")
 
 
@@ -148,9 +153,9 @@ def _parted(s: Shares, stated: Sequence[Stated]) -> Finding | None:
     worst = int(rows[s.load[rows].max(axis=1).argmax()])
     order = np.argsort(-s.load[worst])[:2]
     busy, busy_zh = (sep.join(f"{s.names[k]} {s.load[worst, k]:.1%}" for k in order) for sep in (" and ", "、"))
-    off = [x for x in stated if OFF.search(plain(x.key)) and _zero(x.value)][:2]
-    also = f"; {', '.join(f'{x.key} is {x.value}' for x in off)}" if off else ""
-    also_zh = f"；{'、'.join(f'{x.key} 为 {x.value}' for x in off)}" if off else ""
+    off = [x for x in stated if OFF.search(plain(x.key)) and _weak(x)][:2]
+    also = f"; {', '.join(f'{x.key} is {x.value}' for x in off)}: nothing balances" if off else ""
+    also_zh = f"；{'、'.join(f'{x.key} 为 {x.value}' for x in off)}：没有起作用的均衡" if off else ""
     return Finding(
         "experts-part", Severity.S2,
         f"The load of {n} experts in {s.file} parts: the busiest has {was:.2g} times its fair share at {s.way} "
@@ -160,15 +165,22 @@ def _parted(s: Shares, stated: Sequence[Stated]) -> Finding | None:
         f"为 {now:.2g} 倍（{busy_zh}，平均应各 {1 / n:.1%}），{idle:.0%} 的专家不到平均份额的 {IDLE:g}{also_zh}。",
         (Evidence(s.file, int(s.lines[worst]) or None, metric=s.names[order[0]], value=float(s.load[worst, order[0]])),
          Evidence(s.file, int(s.lines[int(np.flatnonzero(first)[0])]) or None), *(x.evidence() for x in off)),
-        {"was": was, "now": now, "idle": idle, "of": n, "busy": [s.names[k] for k in order]},
+        {"was": was, "now": now, "idle": idle, "of": n, "busy": [s.names[k] for k in order],
+         **({"names": f"{off[0].key} = {off[0].value}"} if off else {}),
+         "asks": [demand("moe_load_imbalance", "at-most", was + (now - was) / 10,
+                         f"largest over mean was {was:.2g} at first and is {now:.2g}",
+                         f"最大/平均开始时为 {was:.2g}，现在为 {now:.2g}")]},
     )  # fmt: skip
 
 
-def _zero(value: str) -> bool:
+def _weak(said: Stated) -> bool:
+    """Whether a balancing term is off, or has a coefficient far below any that balances; the rate of a bias is small by
+    nature."""
     try:
-        return float(value) == 0
+        value = float(said.value)
     except ValueError:
-        return value.lower() in ("false", "none", "null", "off")
+        return said.value.lower() in ("false", "none", "null", "off")
+    return value == 0 or (0 < value <= WEAK and not BIAS.search(plain(said.key)))
 
 
 def not_added(lines: Sequence[Line]) -> Iterator[Finding]:

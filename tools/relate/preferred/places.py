@@ -57,7 +57,15 @@ SCORE = bounded(
     r"(?:^|_)(?:s|r|rm|score|scores|reward|rewards|rating|logit|sc|pts|points)(?:_|\d|$)"
     r"|score|reward|分(?:[前后]|_|$)|得分|分数|奖励|打分|模型分"
 )
-TIES = bounded(r"^\W*(?:tie|tied|draw|equal|same|both|neither|none|c|0|平|平局|平手|持平|差不多|一样|相当)?\W*$")
+TIES = bounded(
+    r"(?i)^\W*(?:tie|tied|draw|equal|same|both|neither|none|c|0|null|nan|n/?a|invalid|error|unparsed|平|平局|平手|持平"
+    r"|差不多|一样|相当|无效|解析失败)?\W*$"
+)
+"""Verdicts for neither side, and those that could not be read."""
+WHO = bounded(
+    r"^(?:annotator|rater|labell?er|reviewer|evaluator|assessor|worker|who|标注员|标注人|评审员|评审人|审核人|评估员)$"
+)
+"""Who gave a verdict, where a column says so."""
 _CAMEL = bounded(r"(?<=[a-z0-9])(?=[A-Z])")
 _PIECES = bounded(r"1st|2nd|[a-z]+|\d+|[一-鿿]+")
 _BETTER = bounded(r"^(.{1,24}?)\s{0,3}(>{1,3}|<{1,3})\s{0,3}(.{1,24})$")
@@ -107,6 +115,14 @@ def place_of(said: str) -> int | None:
         return None
     found = {side for side, rest in sides_of(said, PLACES) if _AROUND.match(rest.replace("|", ""))}
     return found.pop() if len(found) == 1 else None
+
+
+def by_people(table: Table) -> bool:
+    """Whether people gave the verdicts of a table: its file says so, or a column has names of several of them."""
+    if PEOPLE.search(spelled(table.file.rpartition("/")[2])):
+        return True
+    said = [set(texts(c).tolist()) for c in table.columns if c.values.dtype.kind == "O" and WHO.search(spelled(c.name))]
+    return any(len(names) > 1 and all(name.isalpha() for name in names) for names in said)
 
 
 def cells(column: Column) -> np.ndarray:

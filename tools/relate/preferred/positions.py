@@ -21,7 +21,7 @@ from ..rows import order_decides
 from ..summed.items import orders
 from .beaten import beaten
 from .bout import LEAST, Bout
-from .places import PEOPLE, PLACES, SCORE, SIZE, TIES, cells, pairs_of, placed, sides_of, spelled
+from .places import PEOPLE, PLACES, SCORE, SIZE, TIES, by_people, cells, pairs_of, placed, sides_of, spelled
 
 MOST_NAMES, LEAST_SELF, LEAST_PEOPLE = 12, 60, 50
 CLEAR, GAP, EVEN, BALANCED = 3.0, 0.07, 0.03, 1.25
@@ -44,7 +44,7 @@ def positions(tables: Sequence[Table]) -> Iterator[Finding]:
     """What the verdicts of all tables together say of the place."""
     bouts: dict[tuple[str, str], Bout] = {}
     for number, table in enumerate(tables):
-        if PEOPLE.search(spelled(table.file.rpartition("/")[2])):
+        if by_people(table):
             continue
         for one in (*_rows(table), *_summary(table)):
             kept = bouts.setdefault((one.first, one.second), Bout(one.first, one.second))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ...documents.stated import Stated
@@ -23,6 +24,10 @@ QUANTISED = bounded(r"(?i)quant|量化")
 HELD = bounded(r"(?i)prompt|template|temperature|decoding|seed|shots?$|max_(?:gen|new)|few|模板|温度")
 """Names of what two results must have in common besides the model."""
 SAME = bounded(r"(?i)^(?:base_?|source_?|src_?)?(?:model|checkpoint|ckpt|revision|模型|权重)(?:_?(?:name|id|path))?$")
+NAMES = bounded(
+    r"(?i)(?:^|_)(?:model|checkpoint|ckpt|weights?|engine_model|served_model)(?:_?(?:name|id|path|dir))?$|^(?:模型|权重)"
+)
+"""What a result calls its model by."""
 NEAR, FILES = 3, 24
 """Lines that a count and its whole lie apart at most, and results that are compared."""
 
@@ -98,10 +103,19 @@ def _same(one: Result, other: Result) -> bool:
     both = one.says.keys() & other.says.keys()
     model = {k for k in both if WEIGHTS.search(plain(k)) or SAME.search(plain(k))}
     model = {k for k in model if not _format(k, one.says[k]) and not _format(k, other.says[k])}
-    asked = {k for k in both if HELD.search(k) or SETUP.search(plain(k))} - model
+    asked = {k for k in both if HELD.search(k) or SETUP.search(plain(k))} - model - {s.place.key for s in one.scores}
     asked = {k for k in asked if not _format(k, one.says[k]) and not _format(k, other.says[k])}
     tasks = [s.place.key for s in one.scores] == [s.place.key for s in other.scores]
-    return bool(model) and tasks and all(one.says[k] == other.says[k] for k in (*model, *asked))
+    return (
+        (bool(model) or _made_of(one, other)) and tasks and all(one.says[k] == other.says[k] for k in (*model, *asked))
+    )
+
+
+def _made_of(one: Result, other: Result) -> bool:
+    """Whether the model of one result is called as that of the other with a number format behind it."""
+    named = [{PurePosixPath(v).name.lower() for k, v in r.says.items() if NAMES.search(plain(k))} for r in (one, other)]
+    bare = [{REDUCED.sub("", name).strip(" _-.()") for name in names} - {""} for names in named]
+    return bool(bare[0] & bare[1]) and named[0] != named[1]
 
 
 def _lost(whole: Result, less: Result) -> list[tuple[Right, Right]]:

@@ -75,8 +75,13 @@ def _dropped(steps: Sequence[float], way: Sequence[Scored]) -> Finding | None:
         f"准误，两侧各两个检查点），其余相邻检查点一般只差 {usual:.1f}。",
         tuple(each[j][0].evidence for j in range(i - 2, i + 2)),
         {"score": first, "before": before, "after": after, "at": steps[i], "interval": [steps[i - 1], steps[i]],
-         "z": float(z[i - 2]), "values": len(way)},
+         "z": float(z[i - 2]), "values": len(way), **_named(steps[i - 1])},
     )  # fmt: skip
+
+
+def _named(good: float) -> dict[str, str]:
+    """Where to go back to, in both languages."""
+    return {"names": f"the last good one is {good:.10g}", "names_zh": f"最后一个好的是 {good:.10g}"}
 
 
 def _change(now: Posterior, steps: list[float], way: list[Scored], sure: float) -> Finding:
@@ -102,5 +107,5 @@ def _change(now: Posterior, steps: list[float], way: list[Scored], sure: float) 
         f"{good:.10g} 之后、不晚于 {bad:.10g}。此前的单次低值属于噪声。",
         tuple(r.evidence for r in beside),
         {"score": way[0].metric, "before": before, "after": after, "at": at, "interval": [good, bad],
-         "probability": sure, "values": len(way)},
+         "probability": sure, "values": len(way), **(_named(good) if fell and low > 1 else {})},
     )  # fmt: skip

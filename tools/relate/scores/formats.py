@@ -33,9 +33,14 @@ FULL = bounded(
     rf"|{NOT_REDUCED}|全精度|半精度"
 )
 REDUCED = bounded(
-    r"(?i)(?<![a-z0-9])(?:i?q[1-8](?:_[0-9a-z]{1,3}){0,2}|u?int_?[2-8]|[2-8][\s_-]?bits?|nf4|(?:mx|nv)?fp_?[48](?:_\w{4})?"
+    r"(?i)(?<![a-z0-9])(?:i?q[1-8](?:_[0-9a-z]{1,3}){0,2}|(?:u?int_?|i)[2-8]|[2-8][\s_-]?bits?|nf4|(?:mx|nv)?fp_?[48](?:_\w{4})?"
     r"|w[1-8](?:a|g)\d{1,3}|awq|gptq|hqq|aqlm|bnb[\s_-]?[48]\w{0,3}|smooth_?quant|quanti[sz]ed)(?![a-z0-9])|量化|[四八48]比特"
 )
+SERVED = bounded(
+    r"(?i)(?<![a-z])(?:prod(?:uction)?|served|serving|deployed|live|online|in[\s_-]use|current(?:ly)?)(?![a-z])"
+    r"|线上|在线|上线|生产环境|已部署|在用"
+)
+"""What says of a row that it is the one in use."""
 PERPLEXITY = bounded(r"(?:^|_)(?:ppl|perplexity)(?:_|$)|困惑度")
 VARIANT = bounded(
     r"^(?:run|exp(?:eriment)?|variant|config(?:uration)?|method|scheme|setting|strategy|label|id)(?:_name)?$"
@@ -61,11 +66,12 @@ class Rated:
 
 
 def in_formats(tables: Sequence[Table]) -> Iterator[Finding]:
-    """The measure that loses the most, else the first that loses nothing."""
+    """The perplexity and the score that lose the most, else the first that loses nothing."""
     judged = [f for table in tables if 1 <= len(table) <= MOST_ROWS for f in _of_table(table)]
     judged = judged or [*across(tables)]
     lost = [f for f in judged if f.code == "quality-lost-in-format"]
-    yield from sorted(lost, key=lambda f: -f.data["typical"])[:1] or judged[:1]
+    lost.sort(key=lambda f: -f.data["typical"])
+    yield from {f.data.get("kind", "score"): f for f in reversed(lost)}.values() or judged[:1]
 
 
 def across(tables: Sequence[Table]) -> Iterator[Finding]:
@@ -132,11 +138,21 @@ def _of_table(table: Table) -> Iterator[Finding]:
             elif kind := _kind(column.name, column):
                 yield from _judged(table, column.name, kind, _rows(table, column, kind))
     for name, some in by_name.items():
+        some += _unnamed(table, name, some)
         if len(some) > 1 and (kind := _kind(name, some[0][1])):
             for row in range(len(table)):
-                rated = [Rated(said, not FULL.search(said), float(c.values[row]), UNKNOWN_SIZE, _place(table, c, row))
-                         for said, c in some]  # fmt: skip
+                rated = [
+                    Rated(said, not FULL.search(said) and said != c.name, float(c.values[row]), UNKNOWN_SIZE,
+                          _place(table, c, row)) for said, c in some
+                ]  # fmt: skip
                 yield from _judged(table, name, kind, rated)
+
+
+def _unnamed(table: Table, name: str, some: Sequence[tuple[str, Column]]) -> list[tuple[str, Column]]:
+    """The column of the weights as they were, where it is called as those of a smaller format without the format."""
+    if not name or any(FULL.search(said) for said, _ in some):
+        return []
+    return [(c.name, c) for c in table.of("measure") if plain(c.name) == name and np.isfinite(c.values).all()]
 
 
 def _kind(name: str, column: Column) -> str:
@@ -181,16 +197,19 @@ def _place(table: Table, column: Column, row: int) -> Evidence:
 
 
 def _judged(table: Table, name: str, kind: str, rated: Sequence[Rated]) -> Iterator[Finding]:
-    """What is lost against the best of the unreduced rows; half of the reduced ones must lose it."""
+    """What is lost against the best of the unreduced rows; half of the reduced ones must lose it, or the one that is
+    said to be served."""
     full = [r for r in rated if not r.reduced]
     less = [r for r in rated if r.reduced]
     if not full or not less:
         return
     scale = 1.0 if kind == "ppl" or max(r.value for r in rated) <= 1 else 100.0
-    base = min(full, key=lambda r: r.value if kind == "ppl" else -r.value)
+    served = [r for r in less if SERVED.search(r.name)]
+    of_it = [r for r in full if served and _stem(r.name) and plain(served[0].name).startswith(_stem(r.name))]
+    base = min(of_it or full, key=lambda r: r.value if kind == "ppl" else -r.value)
     loss = {id(r): _lost(kind, base, r, scale) for r in less}
-    typical = median(loss.values())
-    worst, best = max(less, key=lambda r: loss[id(r)]), min(less, key=lambda r: loss[id(r)])
+    typical = median(loss[id(r)] for r in served or less)
+    worst, best = max(served or less, key=lambda r: loss[id(r)]), min(less, key=lambda r: loss[id(r)])
     much = loss[id(worst)] >= LOST and typical >= TYPICAL
     if much and (kind == "ppl" or _clear(base, worst, scale)):
         yield _finding(name, kind, base, worst, best, loss[id(worst)], loss[id(best)], typical)
@@ -202,6 +221,11 @@ def _judged(table: Table, name: str, kind: str, rated: Sequence[Rated]) -> Itera
             f"{base.name} 的 {name} 为 {base.value:.4g}，更小的数值格式中最高 {worst.value:.4g}（{worst.name}）。",
             (base.place, worst.place), {"score": name},
         )  # fmt: skip
+
+
+def _stem(name: str) -> str:
+    """A model's name without the unreduced format."""
+    return plain(FULL.sub(" ", name)).strip("_ ")
 
 
 def _lost(kind: str, base: Rated, other: Rated, scale: float) -> float:
@@ -229,5 +253,6 @@ def _finding(
         f"{base.name} 的 {name} 为 {base.value:.4g}，{worst.name} 为 {worst.value:.4g}（{said(most)}）：数值格式变小"
         f"损失了质量{more_zh}。",
         (base.place, worst.place, *((best.place,) if best is not worst else ())),
-        {"score": name, "before": base.value, "after": worst.value, "lost": most, "least": least, "typical": typical},
+        {"score": name, "kind": kind, "before": base.value, "after": worst.value, "lost": most, "least": least,
+         "typical": typical, **({"names": f"{best.name}: {best.value:.4g}"} if least < KEPT else {})},
     )  # fmt: skip

@@ -52,6 +52,8 @@ HOLDERS = ("results", "result", "metrics", "scores", "eval", "evaluation", "summ
 MOST_ROWS = 100_000
 MOST_ROW = 200
 """Places on the way of a table's scores, above which they are a series and not a row of checkpoints."""
+MEAN_ROWS, MEAN_PARTS, ROUNDED = 4, 3, 0.06
+"""Rows and parts from which on a column may be told as the mean of the others, and points that rounding takes."""
 TWO_UNITS = 20.0
 """How far a standard error lies from that of its number of items at least, where it is in the other unit."""
 
@@ -92,6 +94,7 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
     ]
     if not scores or len(table) > MOST_ROWS:
         return
+    scores = [*_means(table, scores), *scores]
     beside = {plain(c.name) or c.name: c for c in table.columns if c not in scores}
     way = next((c for name, c in beside.items() if _on_the_way(name, c)), None)
     said: dict[str, Where] = {name: _found(beside, around, pattern) for name, pattern in _SAYS.items()}
@@ -110,6 +113,19 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
             told = {name: _cell(where, i) for name, where in said.items()}
             told["task"] = told["task"] or _cell(keys, i) or path
             yield _row(table, i, column, scale, told, setup, _step(way, i))
+
+
+def _means(table: Table, scores: Sequence[Column]) -> list[Column]:
+    """The column, whatever it is called, that is the mean of all other measures of a row, known scores among them."""
+    parts = [c for c in table.of("measure") if c.values.dtype.kind == "f" and np.isfinite(c.values).all()
+             and not SIZE.search(plain(c.name)) and not ERROR.search(plain(c.name))]  # fmt: skip
+    if len(table) < MEAN_ROWS or not MEAN_PARTS < len(parts) <= MOST_ROW:
+        return []
+    every = np.array([c.values for c in parts])
+    scale = 100.0 if np.abs(every).max() <= 1 else 1.0
+    off = np.abs(every - (every.sum(axis=0) - every) / (len(parts) - 1)).max(axis=1) * scale
+    i = int(off.argmin())
+    return [parts[i]] if off[i] <= ROUNDED and parts[i] not in scores and 0 <= every.min() <= every.max() <= 100 else []
 
 
 def _no_setup(name: str, where: Column | str) -> bool:

@@ -39,7 +39,29 @@ TOKENS = "".join(
 )
 
 
-@pytest.mark.parametrize("files", [{"r.log": log(0.08)}, {"tokens.jsonl": TOKENS}])
+def sides(head, gaps, seed=3):
+    """Log-probabilities of 120 tokens by the trainer, and by engines that are off by so much."""
+    r, rows = np.random.default_rng(seed), [head]
+    for i in range(120):
+        p = -r.exponential(0.9)
+        rows.append(",".join([str(7 * i), f"{p:.5f}", *(f"{min(p + r.normal(0, gap), -1e-5):.5f}" for gap in gaps)]))
+    return "\n".join(rows) + "\n"
+
+
+GROWN = np.concatenate([np.full(len(STEPS) // 2, 0.075), np.linspace(0.075, 0.16, len(STEPS) - len(STEPS) // 2)])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"r.log": log(0.08)},
+        {"tokens.jsonl": TOKENS},
+        {"r.log": log(GROWN, "lp_absdiff_mean")},
+        {"initial_weights.csv": sides("tok,learner,vllm_live,vllm_dev", (0.12, 0.006))},
+        {"compare_step0.csv": sides("tok,fsdp,sglang", (0.1,))},
+    ],
+    ids=["series", "tokens", "grows as the run ends", "two engines", "named by its file"],
+)
 def test_a_gap_that_is_there_before_any_update(tmp_path, files):
     assert told(tmp_path, files) == ["engine-gap-from-start"]
 
@@ -65,8 +87,11 @@ def test_a_gap_at_equal_versions_or_in_a_narrow_format(tmp_path, files):
         {"probe.csv": probe([(v, 0.01 + v / 1000) for v, _ in FLAT], lag=3)},
         {"r.log": log(0.4, "clip_ratio")},
         {"r.log": log(0.006), "engine.yaml": FP8},
+        {"compare_step0.csv": sides("tok,fsdp,sglang", (0.008,))},
+        {"compare_step400.csv": sides("tok,fsdp,sglang", (0.1,))},
+        {"r.log": log(GROWN / 10, "lp_absdiff_mean")},
     ],
-    ids=["rounding", "grows", "lags", "another ratio", "fp8 that agrees"],
+    ids=["rounding", "grows", "lags", "another ratio", "fp8 that agrees", "engine agrees", "trained", "small, grows"],
 )
 def test_rounding_and_a_gap_that_grows_say_nothing(tmp_path, files):
     assert told(tmp_path, files) == []

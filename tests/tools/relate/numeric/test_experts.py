@@ -56,6 +56,23 @@ def test_shares_that_part_are_told(tmp_path, text):
     assert "aux_loss_coef" in found.message
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "weak"),
+    [
+        ("aux_loss_coef", "1e-5", True),
+        ("moe-aux-loss-coeff", "0.00002", True),
+        ("router_aux_loss_coef", "0.001", False),
+        ("bias_update_rate", "1e-4", False),
+    ],
+)
+def test_a_balancing_term_that_moves_no_router_is_named(tmp_path, key, value, weak):
+    [found] = codes(tmp_path, wide(16, 6), [SAID[0], Stated("run.sh", 9, key, value, f"{key} {value}")])
+    assert (found.data.get("names") == f"{key} = {value}") is weak
+    [bound] = found.data["asks"]
+    assert (bound["metric"], bound["is"]) == ("moe_load_imbalance", "at-most")
+    assert 1 < bound["bound"] < found.data["now"] / 2
+
+
 @pytest.mark.parametrize(("text", "said"), [
     (wide(16, 1.0), SAID),  # healthy
     (wide(16, 6), []),  # no experts in the run

@@ -87,6 +87,25 @@ def test_people_in_both_orders_are_no_judge(tmp_path):
     assert told(tmp_path, files) == []
 
 
+@pytest.mark.parametrize("neither", ["C", "TIE", None, "N/A", "无效"])
+@pytest.mark.parametrize(("turned", "found"), [(0.36, True), (0.64, False)])
+def test_verdicts_that_name_neither_or_could_not_be_read(tmp_path, neither, turned, found):
+    files = {"a.jsonl": rows("n", "o", 400, 0.36), "b.jsonl": rows("o", "n", 200, turned, seed=4)}
+    for some in files.values():
+        for row in some:
+            row["verdict"] = {"A": "1", "B": "2"}.get(row["verdict"], neither)
+    assert told(tmp_path, files) == ["verdicts-follow-order"] * found
+
+
+@pytest.mark.parametrize(("who", "found"), [(("mia", "tom", "lea"), False), (("gpt-4o", "gpt-4o", "gpt-4o"), True)])
+def test_a_column_of_names_says_that_people_judged(tmp_path, who, found):
+    files = {"a.jsonl": rows("n", "o", 400, 0.7), "b.jsonl": rows("o", "n", 400, 0.7, seed=4)}
+    for some in files.values():
+        for i, row in enumerate(some):
+            row["annotator"] = who[i % 3]
+    assert told(tmp_path, files) == ["verdicts-follow-order"] * found
+
+
 def test_answers_of_a_multiple_choice_test(tmp_path):
     rng = random.Random(6)
     some = [{"id": i, "option_a": f"text {i}", "option_b": f"other {i}", "gold": rng.choice("AAB")} for i in range(300)]
