@@ -23,13 +23,13 @@ from ...tools.vocabulary import VOCABULARY
 from ..evidence import Look, look
 from ..paths import path_of
 from ..ranking import SERIOUS
-from .changed import changed as all_changed
-from .flattered import FLATTERED
 from .needs import needs
 from .observe import observe
+from .sides.changed import changed as all_changed
+from .sides.flattered import FLATTERED
+from .sides.which import the_failed, the_next
 from .subject import COUNTED, Subject, last_step
 from .symptoms import NOISE, Judged, judged, outranked, signs_of, symptoms
-from .which import the_failed, the_next
 
 VerdictName = Literal["fixed", "not-fixed", "confounded", "inconclusive"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...tools.findings import TriageError, clean
-from ...tools.logs.attempts import same
-from ..evidence import Choose, Look, Training, named_or_worst
-from ..paths import path_of
+from ....tools.findings import TriageError, clean
+from ....tools.logs.attempts import same
+from ...evidence import Choose, Look, Training, named_or_worst
+from ...paths import path_of
 
 NAMED = 12
 """Trainings that are named where one has to be chosen."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.config.combine import settings_of
-from ...tools.config.diff import Difference, diff
-from ...tools.config.read import read_file
-from ...tools.config.syntax.source import Refused
-from ...tools.run import Artifact, Run
-from ...tools.settings import Settings
-from ..evidence import Look
+from ....tools.config.combine import settings_of
+from ....tools.config.diff import Difference, diff
+from ....tools.config.read import read_file
+from ....tools.config.syntax.source import Refused
+from ....tools.run import Artifact, Run
+from ....tools.settings import Settings
+from ...evidence import Look
 
 MOST_FILES = 40
 """Files of settings that are held against each other."""
