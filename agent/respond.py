@@ -27,6 +27,7 @@ from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN, Hypothesis, rank
 from .signs.memories import of, other
+from .untold import COMPARED, speaks_of
 
 Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]
@@ -51,7 +52,7 @@ OPPOSITE: dict[Direction, tuple[Direction, ...]] = {
     "enable": ("disable", "lower"),
     "disable": ("enable", "raise"),
 }
-FALLEN = ("score-falls-at-checkpoint",)
+FALLEN = ("score-falls-at-checkpoint", "version-worse")
 """What says behind which checkpoint a score is lost."""
 _SAVED = r"(?:checkpoints?|ckpts?|snapshots?|weights|models?|steps?|epochs?|adapters?)"
 _SAVED_ZH = r"(?:检查点|权重|模型|版本|存档|checkpoint|ckpt)"
@@ -113,6 +114,8 @@ class Reply:
     plans: tuple[Weighed, ...] = ()
     kept: Finding | None = None
     """The fall of a score before which the last good checkpoint lies, where that is asked."""
+    compared: Finding | None = None
+    """What was measured of the two versions that the person holds against each other."""
 
 
 def respond(
@@ -138,7 +141,14 @@ def respond(
         ),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
         _kept(question, diagnosis.findings),
+        _compared(question, diagnosis.findings),
     )
+
+
+def _compared(question: Question, findings: Sequence[Finding]) -> Finding | None:
+    """What holds two versions against each other and finds them no worse, where the person complains of one of them."""
+    held = (f for f in findings if f.code in COMPARED and f.severity not in SHOWN)
+    return next((f for f in held if any(speaks_of(c.text, f) for c in question.complaints)), None)
 
 
 def _kept(question: Question, findings: Sequence[Finding]) -> Finding | None:

@@ -76,6 +76,10 @@ KEPT = phrases(
      "按读到的得分，最后一个好的检查点是第 {good:.10g} 步（{score} 到此为 {before:.1f}，从 {bad:.10g} 起为 "
      "{after:.1f}）。"),
 )  # fmt: skip
+COMPARED = phrases(
+    "versions that were compared",
+    ("compared", "What you compare was measured ({place}): {what}", "你比较的内容有测量（{place}）：{what}"),
+)  # fmt: skip
 RUNS = phrases(
     "several runs",
     ("about", "There are several runs here; this is about `{run}`.", "这里有多个运行；以下说的是 `{run}`。"),
@@ -129,6 +133,9 @@ def lines(reply: Reply, d: Diagnosis, proposal: Proposal | Nothing, lang: str, l
         told = {key: reply.kept.data[key] for key in ("before", "after")}
         good, bad = reply.kept.data["interval"]
         yield KEPT["fall"].say(lang, good=good, bad=bad, score=clean(str(reply.kept.data["score"]), 60), **told)
+    if reply.compared is not None:
+        where = _places([reply.compared], number) or clean(reply.compared.code, 40)
+        yield COMPARED["compared"].say(lang, place=where, what=clean(reply.compared.say(lang), 240))
     yield from (_judged(j, d, number, lang, looked) for j in reply.suspicions)
     yield from (weighed(w, d, proposal, number, lang) for w in reply.plans)
     yield from (_seen(s, number, lang) for s in reply.symptoms if s.verdict != "shown")

@@ -67,6 +67,7 @@ from .texts.look import TEXTS, of_texts
 from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
 from .trials.sweep import sweeps
+from .versions.look import VERSIONS, of_versions
 
 CHANGES, CONTRAST = "changes of every measure", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -332,6 +333,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines, r.settings)),
+    VERSIONS: (("tables", "stated"), lambda r: of_versions(r.tables, r.stated)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),
