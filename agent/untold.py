@@ -96,7 +96,7 @@ def untold(
 
 
 CHANCE = "versions-within-noise"
-COMPARED = (CHANCE, "versions-differ", "version-worse")
+COMPARED = (CHANCE, "versions-differ", "version-worse", "checkpoint-worse")
 """Findings that hold one version against another."""
 _VERSION = bounded(
     r"\b(?:checkpoints?|ckpts?|versions?|releases?|models?|new one|seeds?)\b|检查点|版本|模型|种子", re.IGNORECASE

@@ -62,6 +62,11 @@ SEEN = phrases(
     "symptoms",
     ("contradicted", "You describe {what}: the run does not show it (last measured at step {step}: {value:.4g}).",
      "你描述的是{what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
+    ("stands", "You describe {what}: it is so from about step {step} on ({key} is {value:.4g} at the end).",
+     "你描述的是{what}：大约从第 {step} 步起确实如此（最后 {key} 为 {value:.4g}）。"),
+    ("level", "You describe {what}: {key} in {file} keeps its level ({value:.4g} in the middle), which does not say "
+     "whether that is slow.",
+     "你描述的是{what}：{file} 里的 {key} 保持在 {value:.4g} 左右，但这不能说明它快还是慢。"),
     ("absent", "You describe {what}: the checks that look for it found nothing.",
      "你描述的是{what}：查找它的各项检查都没有发现。"),
     ("unchecked", "You describe {what}: what was read neither shows nor excludes it.",
@@ -188,7 +193,8 @@ def weighed(w: Weighed, d: Diagnosis, proposal: Proposal | Nothing, number: Mapp
 def _seen(s: Seen, number: Mapping[int, str], lang: str) -> str:
     because = _places(s.findings, number)
     key = "not-shown" if because else s.verdict
-    return SEEN[key].say(lang, what=s.symptom.kind.name.say(lang), because=because, step=s.step, value=s.value or 0.0)
+    parts = {"step": s.step, "value": s.value or 0.0, "key": clean(s.key, 40), "file": clean(s.file, 60)}
+    return SEEN[key].say(lang, what=s.symptom.kind.name.say(lang), because=because, **parts)
 
 
 def order_lines(numbers: Sequence[int], places: Sequence[str], lang: str) -> Iterator[str]:

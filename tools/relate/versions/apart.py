@@ -36,6 +36,8 @@ STUDENT = (
 MANY = 6
 """Slices from which on some pair of equal ones passes, so that more is asked."""
 SHOWN = 4
+WORSE = {False: "version-worse", True: "checkpoint-worse"}
+"""Codes of what is worse, by whether the versions are checkpoints of one training."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _told(m: Measured, a: str, b: str, clear: list[Gap], rest: list[Gap], worse:
     if m.placed:
         data |= {"interval": [float(a), float(b)]}
     return Finding(
-        "version-worse" if worse else "versions-differ", Severity.S2 if worse else Severity.S3,
+        WORSE[m.placed] if worse else "versions-differ", Severity.S2 if worse else Severity.S3,
         f"{name} of {y} against {x}: {_slices(clear)} ({error}){still}: more than chance.",
         f"{y} 与 {x} 相比，{name}：{_slices(clear)}（{gap.apart:+.3g}，标准误 {gap.error:.2g}，{how_zh}）{still_zh}："
         "超出随机误差。",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...tables.table import Table
-from .apart import compared
+from .apart import WORSE, compared
 from .cells import measured
 from .fed import fed
 
@@ -15,6 +15,7 @@ VERSIONS = "versions of one model against each other"
 CODES = declare(
     "versions",
     ("version-worse", VERSIONS, "a later version measures worse than the one before, beyond its seeds or its items"),
+    ("checkpoint-worse", VERSIONS, "a later checkpoint measures worse than the one before, beyond its seeds or items"),
     ("versions-differ", VERSIONS, "two versions measure otherwise beyond chance, not known to be worse"),
     ("versions-within-noise", VERSIONS, "two versions measure no more apart than seeds or items make by chance"),
     ("fed-otherwise-and-worse", VERSIONS, "a part of the data has another share where a version gets worse"),
@@ -28,5 +29,5 @@ def of_versions(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Findi
         told = [f for m in measured([table]) for f in compared(m)]
         grave = sorted(told, key=lambda f: f.severity)
         found += [f for f in grave if f.code != "versions-within-noise"][:2] or grave[:1]
-    worse = [f for f in found if f.code == "version-worse"]
+    worse = [f for f in found if f.code in WORSE.values()]
     return [*found, *fed(worse, stated)]
