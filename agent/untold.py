@@ -73,12 +73,13 @@ def untold(
         numbers = [{"scores": clean(held.say(lang), CLAUSE * 2).rstrip(".。")} for lang in ("en", "zh")]
         said_ = [SAID["told-versions"].say(lang, **n) for lang, n in zip(("en", "zh"), numbers, strict=True)]
         return None if held.code == CHANCE else Missing(*said_)
-    own = [s for s in series if s.metric in complaint.metrics or _called(s, complaint)]
+    named = [s for s in series if s.metric in complaint.metrics]
+    own = named or [s for s in series if _called(s, complaint)]
     said = clean(complaint.text, CLAUSE).rstrip(".。?？!！")
-    named = "" if own else _scored(complaint, scores)
-    if named:
-        return Missing(SAID["told-scored"].say("en", said=said, scores=named),
-                       SAID["told-scored"].say("zh", said=said, scores=named))  # fmt: skip
+    scored = "" if own else _scored(complaint, scores)
+    if scored:
+        return Missing(SAID["told-scored"].say("en", said=said, scores=scored),
+                       SAID["told-scored"].say("zh", said=said, scores=scored))  # fmt: skip
     if not own or complaint.sudden or complaint.between:
         key = "told-between" if complaint.between else "told-sudden" if own else "told"
         return Missing(SAID[key].say("en", said=said), SAID[key].say("zh", said=said))
