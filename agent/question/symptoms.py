@@ -200,7 +200,7 @@ KINDS: dict[str, Kind] = table(
             "reward-flat",
             "a reward that does not rise",
             "奖励不涨",
-            r"\breward\b.{0,25}\b(?:flat|stuck|not (?:going up|rising|increasing|improving|moving)"
+            r"\breward\b(?! (?:model|head)).{0,25}\b(?:flat|stuck|not (?:going up|rising|increasing|improving|moving)"
             r"|does(?:n'?t| not) (?:rise"
             r"|go up|increase|move|improve)|zero|stays)"
             r"|(?:奖励|reward).{0,10}(?:不涨|不动|不上升|没动|没涨|平|一直是?0)",
