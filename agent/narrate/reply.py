@@ -49,6 +49,8 @@ PLANNED = phrases(
     ("remove", "You plan to remove from `{what}`", "你打算从 `{what}` 中删除"),
     ("do", "You plan to act on `{what}`", "你打算处理 `{what}`"),
 )  # fmt: skip
+NO_SWITCH = ("hardware", "data", "code", "run")
+"""What is bought, mended or stopped, and not turned on or off."""
 WEIGHED = phrases(
     "verdicts on a plan",
     ("is-the-proposal", "that is the one change proposed: `{key}` to {new}.",
@@ -187,7 +189,8 @@ def weighed(w: Weighed, d: Diagnosis, proposal: Proposal | Nothing, number: Mapp
         new=change.new if change else "",
         because=_places(w.because, number) or (d.top.entry.id if d.top else ""),
     )
-    return f"{PLANNED[p.direction].say(lang, what=p.variable)}{'：' if lang == 'zh' else ': '}{verdict}"
+    way = "do" if p.variable in NO_SWITCH else p.direction
+    return f"{PLANNED[way].say(lang, what=p.variable)}{'：' if lang == 'zh' else ': '}{verdict}"
 
 
 def _seen(s: Seen, number: Mapping[int, str], lang: str) -> str:

@@ -174,7 +174,8 @@ KINDS: dict[str, Kind] = table(
             r"|(?<![降敛]得)(?<!下降)(?<!收敛)(?:很慢|太慢|慢了)"
             r"|吞吐.{0,8}(?:降|低|掉)|利用率低",
             "throughput-drop throughput-low step-time-jitter straggler gpu-utilization-low speculation-slower-at-load "
-            "latency-grows latency-explodes-with-load requests-wait-at-limit queue-grows prefix-cache-lost decode-slow",
+            "latency-grows latency-explodes-with-load requests-wait-at-limit requests-wait-at-budget queue-grows "
+            "prefix-cache-lost decode-slow",
             "tokens_per_second step_time samples_per_second",
         ),
         _kind(
