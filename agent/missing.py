@@ -66,15 +66,19 @@ TARGETS, AT_THE_END = ("all-labels-masked", "loss-mask-misaligned", "pad-eos-mis
 STANDS_STILL, STANDING_STILL = "hang", ("loss-flat", "reward-flat")
 """The symptom that a job waits and says nothing, and those that a measure does not get better."""
 BLOCKS, TREND = 10, 1.96
-"""Parts of the later half whose medians are compared, and the z of Kendall's tau from which on they get better."""
+"""Parts of the rest whose medians are compared, and the z of Kendall's tau from which on they get better."""
+JUMPED = 3.0
+"""Times the spread of the later parts by which the first one lies below them, where it rose in the first."""
+BEGINNINGS = (0.0, 0.0625, 0.125, 0.25, 0.5)
+"""Parts of the way after which a measure may stand still to its end."""
 SAID = phrases(
     "what is missing",
     ("waiting", "where each rank waits: stacks of all ranks (`py-spy dump`), the last collectives of the flight "
      "recorder, the logs of the other ranks and the kernel's; {n} log was read{one}",
      "每个 rank 停在哪里：所有 rank 的堆栈（`py-spy dump`）、flight recorder "
      "的最后几次集合通信、其余 rank 的日志和内核日志；目前只读到 {n} 份日志{one}"),
-    ("stands", "{key} does stand still as you say ({first:.4g} to {last:.4g} over the later half)",
-     "{key} 确如你所说停住不动（后半程从 {first:.4g} 到 {last:.4g}）"),
+    ("stands", "{key} does stand still as you say ({first:.4g} there, {last:.4g} at the end)",
+     "{key} 确如你所说停住不动（从 {first:.4g} 到最后的 {last:.4g}）"),
     ("own-judge", "the reward rises, and nothing but its own model judges the answers: bring an independent evaluation "
      "or samples", "奖励在涨，但除奖励模型自己以外没有任何评判：请给出独立评测或样本"),
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
@@ -178,16 +182,28 @@ def _moved(f: Finding, symptom: Symptom) -> bool:
     return f.severity in SHOWN and any(e.metric in symptom.kind.metrics for e in f.evidence)
 
 
+def stands_from(s: Series) -> tuple[int, float, float] | None:
+    """(row from which on a measure gets no better to its end, its level there and at the end), the earliest of a few;
+    None where its later half still does."""
+    values, better = finite(s).values, VOCABULARY[s.metric].better
+    for part in BEGINNINGS:
+        late = values[int(part * len(values)) :]
+        if len(late) < 3 * BLOCKS:
+            break
+        blocks = np.array([np.median(b) for b in np.array_split(late, BLOCKS)])
+        begun = better * (np.median(blocks) - blocks[0]) <= JUMPED * float(np.std(blocks[1:]))
+        if begun and better * mann_kendall(blocks)[1] < TREND:
+            return len(values) - len(late), float(blocks[0]), float(blocks[-1])
+    return None
+
+
 def _stands(symptom: Symptom, series: Sequence[Series]) -> Missing | None:
     """That a measure does stand still as the person says, though nothing holds that for a fault."""
     if symptom.kind.id not in STANDING_STILL:
         return None
     for s in (s for s in series if s.metric in symptom.kind.metrics):
-        late = finite(s).values[len(s) // 2 :]
-        blocks = np.array([np.median(b) for b in np.array_split(late, BLOCKS)]) if len(late) >= 3 * BLOCKS else late
-        better = VOCABULARY[s.metric].better
-        if len(blocks) == BLOCKS and better * mann_kendall(blocks)[1] < TREND:
-            numbers = {"key": clean(s.key, 60), "first": float(blocks[0]), "last": float(blocks[-1])}
+        if (found := stands_from(s)) is not None:
+            numbers = {"key": clean(s.key, 60), "first": found[1], "last": found[2]}
             return Missing(SAID["stands"].say("en", **numbers), SAID["stands"].say("zh", **numbers))
     return None
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from ..knowledge.entry import Entry, Fix
 from ..knowledge.runbook import Runbook
 from ..tools.findings import Check, Finding
@@ -19,7 +21,7 @@ from ..tools.patterns import bounded
 from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .diagnose import LEAST, Diagnosis
-from .missing import undecided
+from .missing import STANDING_STILL, stands_from, undecided
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
 from .question.polarity import Suspicion
@@ -27,6 +29,7 @@ from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN, Hypothesis, rank
 from .signs.memories import of, other
+from .untold import COMPARED, speaks_of
 
 Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]
@@ -40,6 +43,15 @@ FLAT, FALLS = "loss-flat", -3.0
 """The symptom of a curve that does not fall, and the z of Kendall's tau below which one falls."""
 LITTLE = 0.01
 """Share of its level that a curve must fall to count as falling. Own judgement."""
+SLOW = "slow"
+"""The symptom of a speed that is too low: one measure that keeps its level does not say that it is high enough."""
+BECAME = bounded(
+    r"\b(?:drop\w*|fell|fall(?:s|ing)?|halv\w*|slow(?:s|ed|ing)(?: down)?"
+    r"|(?:got|gets|getting|became|becomes?|goes|going|went) (?:\w+ )?slow\w*|slower and slower|over time|since"
+    r"|after step|from step|suddenly)\b|变慢|越来越慢|慢了|降|掉|突然",
+    re.IGNORECASE,
+)
+"""What says that a speed was higher before: that a measure that keeps its level does deny."""
 OWN = 3
 """Findings for which a check looks, up to which it is one of its own."""
 RELATED = "sign-"
@@ -51,7 +63,7 @@ OPPOSITE: dict[Direction, tuple[Direction, ...]] = {
     "enable": ("disable", "lower"),
     "disable": ("enable", "raise"),
 }
-FALLEN = ("score-falls-at-checkpoint",)
+FALLEN = ("score-falls-at-checkpoint", "checkpoint-worse")
 """What says behind which checkpoint a score is lost."""
 _SAVED = r"(?:checkpoints?|ckpts?|snapshots?|weights|models?|steps?|epochs?|adapters?)"
 _SAVED_ZH = r"(?:检查点|权重|模型|版本|存档|checkpoint|ckpt)"
@@ -98,12 +110,15 @@ class Seen:
     """One symptom, and whether the run shows it."""
 
     symptom: Symptom
-    verdict: Literal["shown", "contradicted", "absent", "unchecked"]
+    verdict: Literal["shown", "stands", "level", "contradicted", "absent", "unchecked"]
     findings: tuple[Finding, ...] = ()
     """What shows it; of one that is not shown, what would lead to it."""
     step: int | None = None
-    """Where the measure ends that contradicts it."""
+    """Where the measure ends that contradicts it, or stands from."""
     value: float | None = None
+    key: str = ""
+    """The measure that stands, or keeps one level, by its own name."""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +130,8 @@ class Reply:
     plans: tuple[Weighed, ...] = ()
     kept: Finding | None = None
     """The fall of a score before which the last good checkpoint lies, where that is asked."""
+    compared: Finding | None = None
+    """What was measured of the two versions that the person holds against each other."""
 
 
 def respond(
@@ -129,7 +146,7 @@ def respond(
     ranked = rank(runbook, diagnosis.findings, {}) if table is not None else []
     return Reply(
         tuple(
-            _with_reason(_seen(s, diagnosis.findings, table, checks), runbook, diagnosis.findings)
+            _with_reason(_seen(s, diagnosis.findings, table, checks, question.own), runbook, diagnosis.findings)
             for s in question.symptoms
         )
         if table is not None
@@ -140,7 +157,14 @@ def respond(
         ),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
         _kept(question, diagnosis.findings),
+        _compared(question, diagnosis.findings),
     )
+
+
+def _compared(question: Question, findings: Sequence[Finding]) -> Finding | None:
+    """What holds two versions against each other and finds them no worse, where the person complains of one of them."""
+    held = (f for f in findings if f.code in COMPARED and f.severity not in SHOWN)
+    return next((f for f in held if any(speaks_of(c.text, f) for c in question.complaints)), None)
 
 
 def _kept(question: Question, findings: Sequence[Finding]) -> Finding | None:
@@ -247,7 +271,9 @@ def _way(fix: Fix) -> Direction:
     return "raise" if how == "add" and amount > 0 else "lower" if how == "add" else "set"
 
 
-def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable, checks: Sequence[Check]) -> Seen:
+def _seen(
+    symptom: Symptom, findings: Sequence[Finding], table: SeriesTable, checks: Sequence[Check], own: str = ""
+) -> Seen:
     """Shown by a finding; contradicted by a measure that is long enough and has none, or absent as the checks that look
     for it say; else nobody can tell.
     """
@@ -261,10 +287,15 @@ def _seen(symptom: Symptom, findings: Sequence[Finding], table: SeriesTable, che
     if kind.id == SCORES and any(_no_better(s) for m in kind.metrics if (s := table.get(m)) is not None):
         return Seen(symptom, "shown")
     measured = next((s for m in kind.metrics if (s := table.get(m)) and len(s) >= ENOUGH), None)
+    if measured is not None and kind.id in STANDING_STILL and kind.id != FLAT and (still := stands_from(measured)):
+        at, _, last = still
+        return Seen(symptom, "stands", (), int(finite(measured).steps[at]), last, measured.key, measured.file)
     if measured is None or told:
         return Seen(symptom, "unchecked" if told or undecided(symptom, checks, findings) else "absent")
     if kind.id == FLAT and _flat_end(measured):
         return Seen(symptom, "shown")
+    if kind.id == SLOW and not BECAME.search(own):
+        return Seen(symptom, "level", (), None, float(np.median(finite(measured).values)), measured.key, measured.file)
     return Seen(symptom, "contradicted", (), int(measured.steps[-1]), float(measured.values[-1]))
 
 

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from ..tools.findings import Finding, clean
 from ..tools.logs.detectors.robust import finite, mann_kendall
 from ..tools.metrics import named
+from ..tools.patterns import bounded
 from ..tools.phrase import phrases, pick
 from ..tools.series import Series
 from ..tools.tables.table import Table
@@ -37,6 +38,9 @@ SAID = phrases(
     ("told-scored", "the scores that you name were read ({scores}), and nothing else that was read says what parts "
      "them (“{said}”): bring how each was measured and what was changed in between",
      "你说的得分读到了（{scores}），但读到的内容没有说明差别从何而来（“{said}”）：请给出各自的评测方式和其间的改动"),
+    ("told-versions", "what you compare was measured ({scores}), and nothing that was read says what parts the two: "
+     "bring what was changed in between",
+     "你比较的两者测过（{scores}），但读到的内容没有说明差别从何而来：请给出其间的改动"),
 )  # fmt: skip
 Said = tuple[str, float, str]
 """Name of a score, its value in points, its file."""
@@ -64,12 +68,18 @@ def untold(
     finding says that it does."""
     if shown_beside(complaint, findings):
         return None
-    own = [s for s in series if s.metric in complaint.metrics or _called(s, complaint)]
+    held = next((f for f in findings if f.code in COMPARED and speaks_of(complaint.text, f)), None)
+    if held is not None:
+        numbers = [{"scores": clean(held.say(lang), CLAUSE * 2).rstrip(".。")} for lang in ("en", "zh")]
+        said_ = [SAID["told-versions"].say(lang, **n) for lang, n in zip(("en", "zh"), numbers, strict=True)]
+        return None if held.code == CHANCE else Missing(*said_)
+    named = [s for s in series if s.metric in complaint.metrics]
+    own = named or [s for s in series if _called(s, complaint)]
     said = clean(complaint.text, CLAUSE).rstrip(".。?？!！")
-    named = "" if own else _scored(complaint, scores)
-    if named:
-        return Missing(SAID["told-scored"].say("en", said=said, scores=named),
-                       SAID["told-scored"].say("zh", said=said, scores=named))  # fmt: skip
+    scored = "" if own else _scored(complaint, scores)
+    if scored:
+        return Missing(SAID["told-scored"].say("en", said=said, scores=scored),
+                       SAID["told-scored"].say("zh", said=said, scores=scored))  # fmt: skip
     if not own or complaint.sudden or complaint.between:
         key = "told-between" if complaint.between else "told-sudden" if own else "told"
         return Missing(SAID[key].say("en", said=said), SAID[key].say("zh", said=said))
@@ -84,6 +94,30 @@ def untold(
                 SAID["told-there"].say("zh", way="上升" if up else "下降", **numbers),
             )
     return None
+
+
+CHANCE = "versions-within-noise"
+COMPARED = (CHANCE, "versions-differ", "version-worse", "checkpoint-worse")
+"""Findings that hold one version against another."""
+_VERSION = bounded(
+    r"\b(?:checkpoints?|ckpts?|versions?|releases?|models?|new one|seeds?)\b|检查点|版本|模型|种子", re.IGNORECASE
+)
+_AGAINST = bounded(
+    r"\b(?:worse|better|regress\w*|degrad\w*|drop\w*|fell|fall\w*|improv\w*|lower|higher)\b|差|退步|退化|变好|提升|掉|降",
+    re.IGNORECASE,
+)
+
+
+def speaks_of(text: str, f: Finding) -> bool:
+    """Whether a clause names one of the two versions that a finding compares, or its measure, or is of versions at all
+    and of better and worse."""
+    said = {w.strip(".").lower() for w in re.findall(r"[\w.]+", text)}
+    versions = {str(v).lower() for v in f.data.get("versions", ())}
+    short = {f"{float(v) / 1000:g}k" for v in versions if v.isdecimal()}
+    measure = {w[:5] for w in re.split(r"[\W_]+", str(f.data.get("measure", "")).lower()) if len(w) > 4}
+    if said & (versions | short) or any(w[:5] in measure for w in said):
+        return True
+    return bool(_VERSION.search(text) and _AGAINST.search(text))
 
 
 _WHOLE = frozenset(("loss", "train", "eval", "val"))

@@ -49,6 +49,8 @@ PLANNED = phrases(
     ("remove", "You plan to remove from `{what}`", "你打算从 `{what}` 中删除"),
     ("do", "You plan to act on `{what}`", "你打算处理 `{what}`"),
 )  # fmt: skip
+NO_SWITCH = ("hardware", "data", "code", "run")
+"""What is bought, mended or stopped, and not turned on or off."""
 WEIGHED = phrases(
     "verdicts on a plan",
     ("is-the-proposal", "that is the one change proposed: `{key}` to {new}.",
@@ -62,6 +64,11 @@ SEEN = phrases(
     "symptoms",
     ("contradicted", "You describe {what}: the run does not show it (last measured at step {step}: {value:.4g}).",
      "你描述的是{what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
+    ("stands", "You describe {what}: it is so from about step {step} on ({key} is {value:.4g} at the end).",
+     "你描述的是{what}：大约从第 {step} 步起确实如此（最后 {key} 为 {value:.4g}）。"),
+    ("level", "You describe {what}: {key} in {file} keeps its level ({value:.4g} in the middle), which does not say "
+     "whether that is slow.",
+     "你描述的是{what}：{file} 里的 {key} 保持在 {value:.4g} 左右，但这不能说明它快还是慢。"),
     ("absent", "You describe {what}: the checks that look for it found nothing.",
      "你描述的是{what}：查找它的各项检查都没有发现。"),
     ("unchecked", "You describe {what}: what was read neither shows nor excludes it.",
@@ -75,6 +82,10 @@ KEPT = phrases(
      "and {after:.1f} from {bad:.10g} on).",
      "按读到的得分，最后一个好的检查点是第 {good:.10g} 步（{score} 到此为 {before:.1f}，从 {bad:.10g} 起为 "
      "{after:.1f}）。"),
+)  # fmt: skip
+COMPARED = phrases(
+    "versions that were compared",
+    ("compared", "What you compare was measured ({place}): {what}", "你比较的内容有测量（{place}）：{what}"),
 )  # fmt: skip
 RUNS = phrases(
     "several runs",
@@ -129,6 +140,9 @@ def lines(reply: Reply, d: Diagnosis, proposal: Proposal | Nothing, lang: str, l
         told = {key: reply.kept.data[key] for key in ("before", "after")}
         good, bad = reply.kept.data["interval"]
         yield KEPT["fall"].say(lang, good=good, bad=bad, score=clean(str(reply.kept.data["score"]), 60), **told)
+    if reply.compared is not None:
+        where = _places([reply.compared], number) or clean(reply.compared.code, 40)
+        yield COMPARED["compared"].say(lang, place=where, what=clean(reply.compared.say(lang), 240))
     yield from (_judged(j, d, number, lang, looked) for j in reply.suspicions)
     yield from (weighed(w, d, proposal, number, lang) for w in reply.plans)
     yield from (_seen(s, number, lang) for s in reply.symptoms if s.verdict != "shown")
@@ -175,13 +189,15 @@ def weighed(w: Weighed, d: Diagnosis, proposal: Proposal | Nothing, number: Mapp
         new=change.new if change else "",
         because=_places(w.because, number) or (d.top.entry.id if d.top else ""),
     )
-    return f"{PLANNED[p.direction].say(lang, what=p.variable)}{'：' if lang == 'zh' else ': '}{verdict}"
+    way = "do" if p.variable in NO_SWITCH else p.direction
+    return f"{PLANNED[way].say(lang, what=p.variable)}{'：' if lang == 'zh' else ': '}{verdict}"
 
 
 def _seen(s: Seen, number: Mapping[int, str], lang: str) -> str:
     because = _places(s.findings, number)
     key = "not-shown" if because else s.verdict
-    return SEEN[key].say(lang, what=s.symptom.kind.name.say(lang), because=because, step=s.step, value=s.value or 0.0)
+    parts = {"step": s.step, "value": s.value or 0.0, "key": clean(s.key, 40), "file": clean(s.file, 60)}
+    return SEEN[key].say(lang, what=s.symptom.kind.name.say(lang), because=because, **parts)
 
 
 def order_lines(numbers: Sequence[int], places: Sequence[str], lang: str) -> Iterator[str]:

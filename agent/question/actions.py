@@ -20,7 +20,7 @@ STEMS: dict[Direction, str] = {
     "minimise quarter compress chop back_off_on back_off ease_off ease_up_on go_easier_on tone_down cut_back_on "
     "cut_down_on soften divide limit clamp cap restrict curb taper dampen decrement tighten pull_in scale_down",
     "enable": "enable activate freeze add use try put_in throw_in introduce apply adopt "
-    "include give gimme slap_on test toss_in "
+    "buy purchase rent include give gimme slap_on test toss_in "
     "re-enable experiment_with",
     "disable": "disable deactivate get_rid_of shut_off unfreeze do_without go_without stop_using no_longer_use "
     "turn_off switch_off",
@@ -94,7 +94,8 @@ CHINESE: dict[Direction, str] = {
     r"|减|截(?:断|短|到)|下调|(?:往|向)下[调降压拉](?:一?调|一?点)?|再[小低短少](?=一?[点些])"
     r"|[搞弄][小低短少](?=一?[点些]|$|行)|调[小低]|减弱"
     r"|降(?![频级噪维])|收[紧小]|收到(?=\s?\d)|缩(?!略)|限制?[到在为]|打[一二三四五六七八九个对半]{0,3}折",
-    "enable": r"开启|打开|启用|(?:为什么|为啥|怎么|干嘛|何)不(?:用|开|加|上|启用)(?!了)|^上(?!的|了|过|来|去|面"
+    "enable": r"(?:再|多)?买(?=.{0,5}(?:卡|机|GPU|服务器))"
+    r"|开启|打开|启用|(?:为什么|为啥|怎么|干嘛|何)不(?:用|开|加|上|启用)(?!了)|^上(?!的|了|过|来|去|面"
     r"|次|一|个|周|月|升|涨|述|下)|(?<!增)加上?(?![大到倍载强速权至]|\s?\d)|用上|上(?=\s?(?:梯度"
     r"|flash|FA|ZeRO|LoRA|个|混合|激活|offload|重|packing|预热|warmup|KL|clip|bf16))"
     r"|开(?![始源发头会销到大支车得])|试试|试一[下试]|引入|使用|冻[结住上]|(?:想"

@@ -173,7 +173,9 @@ KINDS: dict[str, Kind] = table(
             r"|takes? forever|(?:gpu )?util\w* (?:is )?low)\b|变慢|越来越慢"
             r"|(?<![降敛]得)(?<!下降)(?<!收敛)(?:很慢|太慢|慢了)"
             r"|吞吐.{0,8}(?:降|低|掉)|利用率低",
-            "throughput-drop throughput-low step-time-jitter straggler gpu-utilization-low",
+            "throughput-drop throughput-low step-time-jitter straggler gpu-utilization-low speculation-slower-at-load "
+            "latency-grows latency-explodes-with-load requests-wait-at-limit requests-wait-at-budget queue-grows "
+            "prefix-cache-lost decode-slow",
             "tokens_per_second step_time samples_per_second",
         ),
         _kind(
@@ -199,7 +201,7 @@ KINDS: dict[str, Kind] = table(
             "reward-flat",
             "a reward that does not rise",
             "奖励不涨",
-            r"\breward\b.{0,25}\b(?:flat|stuck|not (?:going up|rising|increasing|improving|moving)"
+            r"\breward\b(?! (?:model|head)).{0,25}\b(?:flat|stuck|not (?:going up|rising|increasing|improving|moving)"
             r"|does(?:n'?t| not) (?:rise"
             r"|go up|increase|move|improve)|zero|stays)"
             r"|(?:奖励|reward).{0,10}(?:不涨|不动|不上升|没动|没涨|平|一直是?0)",

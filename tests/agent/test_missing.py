@@ -452,3 +452,27 @@ def test_a_curve_that_was_read_is_not_called_unmeasured(tmp_path, question):
     found = asked(tmp_path, question).diagnosis
     assert found.state == "inconclusive"
     assert not any("measures what you say" in m.en for m in found.missing)
+
+
+SEEDS = "ckpt,seed,f1,items\n" + "".join(
+    f"{ckpt},{i},{v},300\n"
+    for ckpt, of in ((800, (0.52, 0.49, 0.53, 0.5)), (900, (0.5, 0.53, 0.48, 0.505)))
+    for i, v in enumerate(of)
+)
+
+
+@pytest.mark.parametrize("question", ["ckpt 900 is worse than ckpt 800", "新的检查点 900 比 800 差，退步了吗"])
+def test_two_versions_that_the_noise_does_not_tell_apart_are_said_to_be_measured(tmp_path, question):
+    found = asked(tmp_path, question, **{"eval.csv": SEEDS})
+    assert (found.diagnosis.state, found.diagnosis.missing) == ("healthy", ())
+    assert "no more than chance" in found.text or "没有超出随机误差" in found.text.replace("\n", "")
+
+
+def test_a_version_that_the_seeds_do_tell_apart_is_no_all_clear(tmp_path):
+    worse = (
+        SEEDS.replace("900,0,0.5,", "900,0,0.41,")
+        .replace("900,1,0.53", "900,1,0.42")
+        .replace("900,2,0.48", "900,2,0.4")
+    )
+    found = asked(tmp_path, "ckpt 900 is worse than ckpt 800", **{"eval.csv": worse.replace("0.505", "0.405")})
+    assert found.diagnosis.top.entry.id == "checkpoint-regression"

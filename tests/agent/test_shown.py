@@ -70,3 +70,27 @@ def test_a_score_that_gets_better_is_not(tmp_path):
 )
 def test_a_measure_that_is_stuck_is_no_run_that_is(text, kinds):
     assert {s.kind.id for s in symptoms(text)} == kinds
+
+
+def rewards(end, at=60):
+    """Rows of a reward that rises up to a step, and by `end` each step from there on."""
+    values = (0.2 + 0.004 * min(i, at) + end * max(i - at, 0) + 0.004 * (i * 7 % 5 - 2) for i in range(400))
+    return "\n".join(json.dumps({"step": i, "reward": round(v, 4), "kl": 0.01}) for i, v in enumerate(values))
+
+
+@pytest.mark.parametrize("question", ["reward is stuck since step 60", "奖励一直不涨"])
+def test_a_reward_that_rose_at_first_and_then_stands_is_as_the_person_says(tmp_path, question):
+    found = ask(question, [fill(tmp_path, {"train.log": rewards(0.0)})])
+    (seen,) = found.reply.symptoms
+    assert seen.verdict == "stands"
+    assert 25 <= seen.step <= 110
+
+
+def test_a_reward_that_goes_on_rising_is_not(tmp_path):
+    assert verdicts(tmp_path, "reward is stuck", rewards(0.004))["reward-flat"] == "contradicted"
+
+
+def test_one_speed_that_keeps_its_level_denies_a_fall_and_not_that_it_is_slow(tmp_path):
+    text = "\n".join(steps(200, tokens_per_second=lambda i: 610 + i * 7 % 5))
+    assert verdicts(tmp_path, "our new engine is slower than plain decoding", text)["slow"] == "level"
+    assert verdicts(tmp_path / "b", "training slowed down over time", text)["slow"] == "contradicted"

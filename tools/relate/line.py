@@ -28,6 +28,8 @@ MOST_GROUPS = 64
 """Groups of one table that become lines of their own; beyond, only `contrast` looks at them."""
 AXES = ("step", "time", "length", "epoch")
 """Kinds of way, the one to prefer first."""
+SEVERAL = 4
+"""Rows at one place from which on each is a measurement of its own."""
 MONTH = 31 * 86_400
 """Seconds from which on a time is a clock and no duration."""
 CLOCK = 1e8
@@ -137,11 +139,12 @@ def _of_table(table: Table) -> Iterator[Line]:
     if axis is None or len(table) < 2:
         return
     measures = [c for c in table.of("measure") if c.values.dtype.kind == "f"]
-    along = _averaged if of_items(table, axis.values) else _ordered
+    items = of_items(table, axis.values)
     for label, rank, rows in groups_of(table):
         for column in measures:
             keep = rows & np.isfinite(axis.values)
             if keep.sum() > 1:
+                along = _averaged if items or _repeated(axis.values[keep]) else _ordered
                 yield along(
                     Line(metric_of(column), column.name, table.file, axis.values[keep], column.values[keep],
                          table.lines[keep], axis.of or axis.name, label, rank)
@@ -186,6 +189,13 @@ def groups_of(table: Table) -> Iterator[tuple[str, int | None, np.ndarray]]:
 def _rank(columns: Sequence[Column], key: Sequence[object]) -> int | None:
     found = (str(v) for c, v in zip(columns, key, strict=True) if c.of == "rank")
     return next((int(v) for v in found if v.isdecimal() and len(v) < 7), None)
+
+
+def _repeated(x: np.ndarray) -> bool:
+    """Whether most places have several rows of their own, all of which are measured there: no restart, and no row that
+    takes the place of another."""
+    _, counts = np.unique(x, return_counts=True)
+    return len(counts) > 1 and float(np.median(counts)) >= SEVERAL
 
 
 def _averaged(line: Line) -> Line:

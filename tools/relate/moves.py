@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from ..findings import Evidence, Finding, Severity
-from .changes import LEAST_POINTS, Change, changes, in_blocks, noise
+from .changes import LEAST_POINTS, Change, changes, in_blocks, middles, noise
 from .line import Line
 
 Way = Literal["rises", "falls", "flat", "unclear"]
@@ -184,14 +184,28 @@ def _finding(move: Move, change: Change) -> Finding:
     within = f" (between {low:.10g} and {high:.10g})" if high > low else ""
     how = "from there on in a drift" if change.kind == "drift" else "in one step"
     data = {**facts(move, change), "known": move.line.known}
+    said = f"{en} at {at}{within}, {how}", f"{zh}，位置 {at}{within.replace('between', '区间').replace(' and ', ' - ')}"
+    places = shown(move, change)
+    if change.kind == "drift" and change.i == change.low == 0:  # it goes all along, and its first place says nothing
+        half = _half(move.line.values, change)
+        there = move.line.where(half)
+        said = f"{en} along the way, half of it by {there}", f"{zh}，贯穿全程，到 {there} 已过半"
+        places = move.line.evidence(half), move.line.evidence(0)
     return Finding(
         "metric-changed",
         Severity.S3,
-        f"{en} at {at}{within}, {how}; noise of a point {change.sigma:.2g}.",
-        f"{zh}，位置 {at}{within.replace('between', '区间').replace(' and ', ' - ')}；单点噪声 {change.sigma:.2g}。",
-        shown(move, change),
+        f"{said[0]}; noise of a point {change.sigma:.2g}.",
+        f"{said[1]}；单点噪声 {change.sigma:.2g}。",
+        places,
         data,
     )
+
+
+def _half(values: np.ndarray, change: Change) -> int:
+    """The row from which on it lies beyond the middle of its two levels, to its end."""
+    beyond = (middles(values) - (change.before + change.after) / 2) * (1 if change.up else -1) > 0
+    short = np.flatnonzero(~beyond)
+    return min(int(short[-1]) + 1 if len(short) else 0, len(values) - 1)
 
 
 def shown(move: Move, change: Change) -> tuple[Evidence, ...]:

@@ -17,7 +17,7 @@ from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
 from ..operation import jobs, staged, steady, untold
-from ..operation.requests import laden, prefix, runaway, serving, streamed, worsening
+from ..operation.requests import budget, drafted, laden, prefix, runaway, serving, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -67,6 +67,7 @@ from .texts.look import TEXTS, of_texts
 from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
 from .trials.sweep import sweeps
+from .versions.look import VERSIONS, of_versions
 
 CHANGES, CONTRAST = "changes of every measure", "groups against each other"
 SCORES, SPREAD, ARITHMETIC = "scores in tables", "distributions in tables", "arithmetic of the run"
@@ -333,6 +334,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines, r.settings)),
+    VERSIONS: (("tables", "stated"), lambda r: of_versions(r.tables, r.stated)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),
@@ -354,6 +356,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *laden.of_load_tests(r.tables, r.lines),
             *steady.kept(r.lines, r.settings),
             *prefix.prefix_lost(r.tables, r.lines),
+            *(*drafted.drafted(r.tables, r.lines), *budget.at_budget(r.lines, r.settings)),
         ],
     ),
     JOBS: (

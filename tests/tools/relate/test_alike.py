@@ -7,6 +7,7 @@ import pytest
 from triage.tools.relate.scores.alike import of_the_base
 from triage.tools.relate.texts.same import across
 from triage.tools.tables.read import read_tables
+from triage.tools.trackers.read import SNIFF, is_tracker, read_tracker
 
 SCORES = {"tax_qa": (900, 0.4122), "nli_zh": (700, 0.6314), "recall": (650, 0.2031), "mmlu_law": (1200, 0.5567)}
 
@@ -19,13 +20,28 @@ def tables(tmp_path, files):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-        found += read_tables(tmp_path / name, name)
+        tracked = is_tracker(name, text.encode()[:SNIFF])
+        found += (read_tracker if tracked else read_tables)(tmp_path / name, name)
     return found
 
 
 def result(**more):
     scores = {task: {"n": n, "accuracy": acc} for task, (n, acc) in {**SCORES, **more}.items()}
     return json.dumps({"date": "2026-01-02", "scores": scores}, indent=1)
+
+
+def harness(model="hub/kite-8b", **more):
+    """Results as lm-evaluation-harness writes them, without a digest of the weights."""
+    sizes = {"mmlu_pro": 12032, "drop": 9535}
+    scores = {"mmlu_pro": 0.41223404, "drop": 0.5312008, **more}
+    return json.dumps(
+        {
+            "results": {k: {"alias": k, "acc,none": v, "acc_stderr,none": 0.0051} for k, v in scores.items()},
+            "n-samples": {k: {"original": n, "effective": n} for k, n in sizes.items()},
+            "config": {"model": "hf", "model_args": f"pretrained={model}"},
+            "model_name": model,
+        }
+    )
 
 
 def rows(*models):
@@ -38,6 +54,9 @@ def rows(*models):
     [
         {"eval/base_0301.json": result(), "eval/tax-lora.json": result()},
         {"底座.json": result(), "微调后.json": result()},
+        {"base/results_01.json": harness(), "tuned/results_02.json": harness()},
+        {"ev/pre/results_01.json": harness(), "ev/checkpoint-700/results_01.json": harness()},
+        {"base_eval/original/r.json": result(), "base_eval/tax/r.json": result()},
         {"all.csv": rows(("base", {}), ("tax-r8", {}))},
         {"all.csv": rows(("Qwen/Qwen2.5-7B", {}), ("tax-r8", {}))},
     ],
@@ -51,11 +70,14 @@ def test_every_score_is_that_of_the_base(tmp_path, files):
     [
         {"base.json": result(), "tuned.json": result(tax_qa=(900, 0.4134))},
         {"base.json": result(), "base_again.json": result()},
+        {"base/results_01.json": harness(), "tuned/results_02.json": harness(drop=0.5312009)},
+        {"before_upgrade.json": result(), "after.json": result()},
+        {"base_hf.json": result(), "other_vllm.json": result()},
         {"seed1.json": result(), "seed2.json": result()},
         {"base.json": result(**ONE), "tuned.json": result(**ONE)},
         {"all.csv": rows(("base", {}), ("tax-r8", {"recall": (650, 0.3), "nli_zh": (700, 0.7)}))},
     ],
-    ids=["one moved", "the base twice", "two seeds", "a constant", "two moved"],
+    ids=["one moved", "the base twice", "harness", "upgraded", "two engines", "two seeds", "a constant", "two moved"],
 )  # fmt: skip
 def test_scores_that_move_and_the_base_twice_say_nothing(tmp_path, files):
     assert not list(of_the_base(tables(tmp_path, files)))

@@ -47,3 +47,32 @@ def test_measures_that_do_not_make_the_reward_are_no_parts(tmp_path):
             row = {"step": i, "reward": 0.1 + 0.004 * i, "task_score": 0.5 - 0.002 * i, "style_bonus": 0.003 * i}
             out.write(json.dumps({k: v + rng.normal(0, 0.004) * (k != "step") for k, v in row.items()}) + "\n")
     assert CODE not in {f.code for f in ask("is it learning?", (tmp_path,), keep=False).diagnosis.findings}
+
+
+def weighted(folder, right, style, names=("rewards/answer_check/mean", "rewards/layout/mean"), weights=(1.0, 3.0)):
+    """Rows whose reward is averaged otherwise than its two named parts."""
+    rng = np.random.default_rng(5)
+    with (folder / "metrics.jsonl").open("w") as out:
+        for i in range(120):
+            a, b = right(i / 120), style(i / 120)
+            row = {"reward": weights[0] * a + weights[1] * b, names[0]: a, names[1]: b, "reward_std": 0.4 - a / 9}
+            out.write(json.dumps({"step": i} | {k: v + rng.normal(0, 0.01) for k, v in row.items()}) + "\n")
+    return {f.code for f in ask("is it learning?", (folder,), keep=False).diagnosis.findings}
+
+
+@pytest.mark.parametrize("names", [("rewards/answer_check/mean", "rewards/layout/mean"), ("r_correct", "r_tags")])
+def test_named_parts_of_a_weighted_reward_are_told_where_being_right_is_lost(tmp_path, names):
+    assert CODE in weighted(tmp_path, lambda x: 0.4 - 0.25 * x, lambda x: 0.2 + 0.7 * x, names)
+
+
+@pytest.mark.parametrize(
+    ("right", "style", "names"),
+    [
+        (lambda x: 0.2 + 0.3 * x, lambda x: 0.2 + 0.7 * x, ("r_correct", "r_tags")),
+        (lambda x: 0.4 - 0.25 * x, lambda x: 0.2 + 0.7 * x, ("r_brevity", "r_tags")),
+        (lambda x: 0.4 - 0.25 * x, lambda x: 0.2 + 0.7 * x, ("answer_entropy", "layout")),
+    ],
+    ids=["both rise", "not of being right", "no parts by their names"],
+)
+def test_named_parts_that_lose_nothing_that_was_meant_are_left_alone(tmp_path, right, style, names):
+    assert CODE not in weighted(tmp_path, right, style, names)

@@ -562,6 +562,35 @@ def test_a_rate_that_is_raised_by_hand(tmp_path, rate, told_):
     assert ("lr-raised" in told(tmp_path, {}, [rates])) is told_
 
 
+def linear(s, total=400, peak=2e-4):
+    return peak * (1 - s / total)
+
+
+def cosine(s, total=400, peak=2e-4):
+    return peak * (1 + np.cos(np.pi * s / total)) / 2
+
+
+@pytest.mark.parametrize(
+    ("rate", "loss", "code"),
+    [
+        (lambda s: linear(s if s <= 180 else s - 180), lambda s: 1.4 + 0.2 * (s > 180), "rate-off-since-restart"),
+        (lambda s: cosine(s if s <= 150 else s - 150), lambda s: 1.4, "lr-starts-over"),
+        (lambda s: linear(s), lambda s: 1.4 + 0.2 * (s > 180), None),
+        (lambda s: 1e-5 + cosine(s % 150, 150), lambda s: 1.4, None),
+        (lambda s: 4e-5 + cosine(s % 160, 160), lambda s: 1.4, None),
+        (lambda s: 2e-4 * min(1, s / 60), lambda s: 1.4, None),
+        (lambda s: linear(s) * (2 if s > 180 else 1), lambda s: 1.4, None),
+    ],
+    ids=["linear", "cosine", "goes on", "cycles", "two cycles", "warm-up", "raised"],
+)  # fmt: skip
+def test_a_schedule_that_begins_again_from_amid_its_decay(tmp_path, rate, loss, code):
+    steps = range(1, 301)
+    noise = 0.01 * rng(3).normal(size=300)
+    lines = [line("learning_rate", [rate(s) for s in steps]), line("loss", [loss(s) for s in steps] + noise)]
+    found = told(tmp_path, {}, lines)
+    assert {"rate-off-since-restart", "lr-starts-over"} & {*found} == ({code} if code else set())
+
+
 ORDER = ["step,shard", *(f"{s},s-{s // 500:03d}" for s in range(100, 6001, 100))]
 
 

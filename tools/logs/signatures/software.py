@@ -79,7 +79,7 @@ ROWS = (
     ),
     Signature(
         "optimizer-state-not-restored", S2,
-        r"[Oo]ptimizer(\.pt|\.bin|[_ ][Ss]tates?( dict)?)\b.{0,60}(not (be )?(found|loaded|restored)|is missing|reset to)|([Ff]resh|[Rr]e-?initiali[sz]ed) optimizer|([Uu]nable|[Ff]ailed) to (load|restore) (the )?optimizer|[Cc]ould not (load|restore) (the )?optimizer|[Nn]o optimizer states? (found|in|to load)",
+        r"[Oo]ptimizer(\.pt|\.bin|[_ ][Ss]tates?( dict)?)\b.{0,60}(not (be )?(found|loaded|restored)|is missing|reset to|skipped|does not match)|[Ss]kipp(ed|ing) (loading )?(of )?(the )?optimizer states?|优化器(状态|动量|参数)?.{0,24}(跳过|(未|未能|没|没有)(加载|恢复)|加载失败|恢复失败|键不匹配|缺失|重新初始化)|([Ff]resh|[Rr]e-?initiali[sz]ed) optimizer|([Uu]nable|[Ff]ailed) to (load|restore) (the )?optimizer|[Cc]ould not (load|restore) (the )?optimizer|[Nn]o optimizer states? (found|in|to load)",
         "the run was resumed without the state of its optimizer", "续训时没有恢复优化器状态",
         (
             "WARNING: optimizer.pt not found in out/checkpoint-1500, starting with a fresh optimizer",
@@ -87,8 +87,10 @@ ROWS = (
             "WARNING:root:Unable to load optimizer state from checkpoint, continuing",
             "Optimizer states were not restored from global_step1500",
             "no optimizer state found in checkpoint",
+            "[resume] optimizer state: skipped (3 groups saved, 2 here)",
+            "优化器状态未恢复，使用新的动量",
         ),
-        ("Loading optimizer state from out/checkpoint-1500/optimizer.pt", "Optimizer 'adamw_foo' not found", "optimizer state will not be saved (save_only_model)",
+        ("优化器状态：已加载", "optimizer step skipped: gradient overflow", "Loading optimizer state from out/checkpoint-1500/optimizer.pt", "Optimizer 'adamw_foo' not found", "optimizer state will not be saved (save_only_model)",
          "FileNotFoundError: [Errno 2] No such file or directory: 'out/optimizer.pt'"),
         lasting=True,
     ),

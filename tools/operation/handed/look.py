@@ -6,6 +6,7 @@ from ...findings import Check, Finding, Report, declare
 from ...run import Run
 from .attention import attends_otherwise
 from .base import another_base, another_sum
+from .evaluated import left_out
 from .pushed import branch_never_sent, lands_short, named_otherwise
 from .read import texts
 from .requests import unnamed
@@ -27,6 +28,7 @@ CODES = declare(
     ("weights-below-parameters", SAVED, "a file of trained weights is smaller than what was trained can be"),
     ("adapter-never-asked-for", ASKED, "an engine loads an adapter again and again, and no request asks for it"),
     ("adapter-served-base-asked", ASKED, "a server holds an adapter, and what asks it names the base"),
+    ("adapter-left-out-of-evaluation", ASKED, "an evaluation is meant for an adapter and is given the base alone"),
     ("push-lands-short", SYNC, "fewer tensors land in the engine than are pushed and than it holds, at every push"),
     ("push-leaves-out-branch", SYNC, "every push lacks one branch of the trained tensors, by number and by name"),
     ("fewer-tensors-land", SYNC, "fewer tensors land than are pushed, which an engine that fuses them would also show"),
@@ -42,7 +44,7 @@ def check_handed(run: Run) -> Report:
     found: dict[str, list[Finding]] = {
         MERGE: [*another_base(some), *another_sum(some), *scaled_otherwise(some)],
         SAVED: [*too_small(some)],
-        ASKED: [*unnamed(some)],
+        ASKED: [*unnamed(some), *left_out(some)],
         ATTENDS: [*attends_otherwise(some)],
         SYNC: [*(list(lands_short(some)) or branch_never_sent(some)), *named_otherwise(some), *unmoved(some)],
     }

@@ -1,6 +1,6 @@
 """Learning rates that start over in the middle of a run: by a fall at one place and a climb beyond what was before, or
-out of the floor of their decay to where a longer schedule stands; and rates that are raised at one place, which no
-schedule does behind its warm-up."""
+out of the floor of their decay to where a longer schedule stands; rates that jump back and follow the beginning of
+their own course once more; and rates that are raised at one place, which no schedule does behind its warm-up."""
 
 from __future__ import annotations
 
@@ -61,6 +61,60 @@ def restarted(lines: Sequence[Line]) -> Iterator[Finding]:
             if top >= CLIMB and rest[top] >= BEYOND * before and (np.diff(rest[: top + 1]) >= 0).all():
                 yield _told(line, i, top)
                 return
+
+
+ALIKE, PARTLY, JUMPS, STEEP = 0.03, 0.1, 1.15, 0.3
+"""How near a rate follows its own beginning; the share of its peak above which a decay was not over, so that no cycle
+ended there; times the level before that it jumps to; part of the mean slope that the decay still has."""
+
+
+def begun_again(lines: Sequence[Line]) -> Iterator[Finding]:
+    """Where a rate jumps up out of the middle of its decay and follows the beginning of its course again: the scheduler
+    was made anew, and counts from nought. The loss beside it says whether that did harm."""
+    for line in _rates(lines, 4 * LEAST):
+        v = line.values
+        jumps = np.flatnonzero((v[1:] >= JUMPS * v[:-1]) & (v[:-1] > 0)) + 1
+        jumps = [int(i) for i in jumps if i >= 2 * LEAST and v[i - LEAST : i].min() >= 0.5 * v[:i].max() * PARTLY]
+        if len(jumps) != 1 or (np.diff(v[jumps[0] - LEAST : jumps[0]]) > 0).any():
+            continue
+        at = jumps[0]
+        begun, again = v[: len(v) - at], v[at : at + min(at, len(v) - at)]
+        begun = begun[: len(again)]
+        falling = v[at - LEAST] - v[at - 1] >= STEEP * LEAST / at * (v[:at].max() - v[at - 1])  # no end of a cycle
+        same = falling and len(again) >= LEAST and float(np.abs(again - begun).max()) <= ALIKE * float(begun.max())
+        if same and v[at - 1] > PARTLY * v[:at].max() and again[0] > again[-1]:
+            yield _anew(line, at, _rose(lines, line, at))
+            return
+
+
+def _rose(lines: Sequence[Line], rate: Line, at: int) -> tuple[Line, float, float] | None:
+    """(loss, before, after) of a loss of the same file that is higher behind the place, by four times its spread."""
+    for loss in lines:
+        if loss.name != "loss" or loss.file != rate.file or len(loss) != len(rate) or loss.group:
+            continue
+        before, after = loss.values[max(0, at - 2 * LEAST) : at], loss.values[at : at + LEAST]
+        level, now = float(np.median(before)), float(np.median(after))
+        if len(after) == LEAST and now - level >= 4 * float(np.median(np.abs(before - level))) + 0.02 * abs(level):
+            return loss, level, now
+    return None
+
+
+def _anew(line: Line, at: int, rose: tuple[Line, float, float] | None) -> Finding:
+    before, after = float(line.values[at - 1]), float(line.values[at])
+    a, b = (line.evidence(i).line for i in (at - 1, at))
+    between = f" (lines {a + 1} to {b - 1} stand between)" if a and b and b - a > 1 else ""
+    between_zh = f"（中间是第 {a + 1} 到 {b - 1} 行）" if a and b and b - a > 1 else ""
+    en = f"; {rose[0].key} goes from {rose[1]:.4g} to {rose[2]:.4g} there" if rose else ""
+    zh = f"；{rose[0].key} 在此从 {rose[1]:.4g} 变为 {rose[2]:.4g}" if rose else ""
+    return Finding(
+        "rate-off-since-restart" if rose else "lr-starts-over", Severity.S2,
+        f"{line.key} jumps from {before:.3g} to {after:.3g} at {line.where(at)}{between} and follows its course from "
+        f"the first step on once more{en}: the scheduler was made anew in the middle of the run.",
+        f"{line.key} 在{line.where(at)}从 {before:.3g} 跳到 {after:.3g}{between_zh}，随后重走了从第一步开始的曲线{zh}："
+        "调度器在中途被重新初始化。",
+        (line.evidence(at), line.evidence(at - 1), *((rose[0].evidence(at),) if rose else ())),
+        {"before": before, "low": before, "high": after, "at": float(line.x[at]), "step": float(line.x[at])},
+    )  # fmt: skip
 
 
 FLOOR, OUT = 0.03, 0.1

@@ -11,13 +11,14 @@ from ...findings import Finding, declare
 from ...series import SeriesTable
 from ...tables.table import Table
 from ..line import Line
-from . import lag, mixed, ordered, planned, short
+from . import lag, mixed, ordered, planned, short, stuck
 from .frames import frames_of
 
 PACED = "what ought to keep pace"
 CODES = declare(
     "paced",
     ("samples-too-old", PACED, "samples get many updates old, clipping or the ratio's tail rises, the reward turns"),
+    ("sampler-weights-stand-still", PACED, "the weights that sample stop at one version while training goes on"),
     ("samples-older", PACED, "samples get many updates old, and clipping or the ratio's tail rises with that"),
     (
         "steps-off-by-batch-part",
@@ -41,6 +42,7 @@ def paced(
     frames = frames_of(series, tables)
     return [
         *lag.lagging(frames),
+        *stuck.standing(frames),
         *short.fewer(tables, stated),
         *short.summing(tables, stated),
         *ordered.by_order(tables),

@@ -11,6 +11,7 @@ from .buckets import buckets
 from .correlated import correlated
 from .picks import picked
 from .positions import positions
+from .reversed import turned_round
 
 PREFERRED = "what scorers and judges prefer"
 MOST_TABLES, MOST_ROWS = 300, 50_000
@@ -24,9 +25,14 @@ CODES = declare(
         PREFERRED,
         "a model that a judge prefers in one fixed order is not preferred by people",
     ),
+    (
+        "pairs-turned-round",
+        PREFERRED,
+        "pairs of one group are ranked against their labels as often as others with them",
+    ),
     ("picks-longer-not-better", PREFERRED, "what a scorer picks among candidates is far longer and liked no better"),
 )
-LOOKS = (*lengths.LOOKS, buckets, correlated, picked)
+LOOKS = (*lengths.LOOKS, buckets, correlated, picked, turned_round)
 
 
 def preferred(tables: Sequence[Table]) -> list[Finding]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -126,6 +126,22 @@ def _means(table: Table, scores: Sequence[Column]) -> list[Column]:
     off = np.abs(every - (every.sum(axis=0) - every) / (len(parts) - 1)).max(axis=1) * scale
     i = int(off.argmin())
     return [parts[i]] if off[i] <= ROUNDED and parts[i] not in scores and 0 <= every.min() <= every.max() <= 100 else []
+
+
+def harness_rows(tables: Sequence[Table]) -> Iterator[Scored]:
+    """The scores of a harness's results, each with its own metric, also where no digest of the weights is noted."""
+    for table in tables:
+        value = next((c for c in table.columns if c.of == "score"), None) if table.part == "scores" else None
+        metric = table.get("metric")
+        if value is None or metric is None or table.get("weights") or len(table) > MOST_ROWS:
+            continue
+        said = {name: table.get(name) or "" for name in ("task", "model", "n")}
+        for i in np.flatnonzero(np.isfinite(value.values)).tolist():
+            own = float(value.values[i])
+            told = {"weights": "", "item": "", "error": "", **{k: _cell(c, i) for k, c in said.items()}}
+            scale = 100.0 if 0 <= own <= 1 else 1.0
+            row = _row(table, i, value, scale, told, (), None)
+            yield replace(row, metric=str(metric.values[i]))
 
 
 def _no_setup(name: str, where: Column | str) -> bool:
