@@ -262,6 +262,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.documents.phases import phased
     from ..tools.documents.stated import stated
     from ..tools.relate.capacity import cards
+    from ..tools.relate.paced.failing import failing
     from ..tools.relate.relate import Related, relate
     from ..tools.store.aside import aside, cases, side_by_side
     from ..tools.store.opened import Opened, accounts_of, said_in
@@ -290,6 +291,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
+    found = replace(found, findings=(*found.findings, *failing(found.onset, seen.findings)))
     asked = _try("signs", lambda: ask(load() if entries is None else entries, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
 

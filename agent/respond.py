@@ -154,6 +154,8 @@ def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypot
     entry = about[0].entry.id if about else _first(s, runbook)
     if not looked:
         return Judged(s, entry, "unchecked")
+    if said := tuple(f for f in d.findings if f.code in s.topic.codes and f.severity in SHOWN):
+        return Judged(s, entry, "supported", said)
     backed = [h for h in about if h.status in BELIEVED and h.probability >= LEAST]
     if backed and other(s.text, backed[0].for_):
         grown = tuple(f for f in backed[0].for_ if of([f]))
