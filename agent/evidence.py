@@ -232,7 +232,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts
+    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts, thumbs
     from ..tools.operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
     from ..tools.scores import check_run_evals
 
@@ -245,6 +245,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
         "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
         "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
+        "thumbs": partial(thumbs.check_thumbs, settings=read[0]),
         "launches": launches.check_launches, "containers": containers.check_containers,
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):

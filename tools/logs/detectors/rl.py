@@ -63,16 +63,22 @@ def _level(
     "kl ppo_kl",
     LEAST,
     kl_negative="KL below zero",
+    kl_of_completions="the KL divergence is of whole completions, by the rewards beside it; it has no range",
 )
-def kl_above_range(points: Series, _: Track) -> Iterator[Finding]:
+def kl_above_range(points: Series, track: Track) -> Iterator[Finding]:
     """KL ends above 1.0 after growing: S1 from ten times its early level, S2 from three, S3 without growth.
 
     Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token KL to the
     reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S2 at most. Where
     it is not logged, that to the policy of the samples is held against the same limits, far above its usual 0.01..0.05.
+    KTO's is of whole completions, of the size of its rewards over beta: told as such, and not judged.
     """
     ends = first, last = start_end(points.values)
-    if last > 1.0:
+    if last > 1.0 and _of_completions(points, track):
+        en = "it is of whole completions here, as KTO logs it (the rewards beside it are of its size), not per token"
+        zh = "这里是整条回复的 KL（KTO 的记录方式，量级与旁边的奖励一致），不是每 token 的"
+        yield _level("kl-of-completions", S3, points, 0, ends, en, zh)
+    elif last > 1.0:
         grown = last / max(first, 0.01)
         severity = S3 if grown < 3 else (S1 if grown >= 10 and first <= 1.0 else S2)
         i = _changed(points, -np.inf, max(0.5, 3 * max(first, 0.0)))
@@ -84,6 +90,16 @@ def kl_above_range(points: Series, _: Track) -> Iterator[Finding]:
         en = "a mean KL cannot be negative: log-probabilities of two engines or templates differ"
         zh = "平均 KL 不应为负：两个引擎或模板的 log 概率不一致"
         yield _level("kl-negative", S2, points, i, ends, en, zh)
+
+
+def _of_completions(kl: Series, track: Track) -> bool:
+    """Whether rewards of single answers, not of pairs, stand beside the KL, and it is no smaller than they: a reward is
+    beta times the log ratio of a whole answer, and a KL per token is some hundred times smaller than that."""
+    rewards = [track.points(name, LEAST) for name in ("reward_chosen", "reward_rejected")]
+    if track.get("reward_accuracy") is not None or not all(rewards):
+        return False
+    most = max(abs(start_end(r.values)[1]) for r in rewards if r is not None)
+    return 0 < most <= start_end(kl.values)[1]
 
 
 @points_detector(
