@@ -19,6 +19,7 @@ from .ranking import (
     BELIEVED,
     SERIOUS,
     SHOWN,
+    SUBJECT,
     Hypothesis,
     Leads,
     alike,
@@ -53,6 +54,8 @@ MOST_BESIDE = 2
 """Faults told beside the first."""
 BLIND = "metrics-not-logged"
 """The finding that what would tell causes apart was not logged."""
+HINTED = 0.05
+"""Relevance from which on a question has to do with an entry. Own judgement: chance is 0.006."""
 State = Literal["diagnosed", "inconclusive", "healthy", "out-of-scope"]
 
 
@@ -72,6 +75,8 @@ class Diagnosis:
     """What keeps a run in which nothing wrong was found from being called healthy, worst first."""
     also: tuple[Hypothesis, ...] = ()
     """Further faults, each established by findings that say nothing for those before it."""
+    groundless: bool = False
+    """Whether nothing but words of the run's files speaks for the first, and the person asks about something else."""
 
     @property
     def to_mend(self) -> tuple[Hypothesis, ...]:
@@ -161,7 +166,23 @@ def diagnose(
         tuple(f for f in wrong if f.code not in explained),
         tuple(missing),
         _beside(runbook, ranked, findings, stage) if looked and state == "diagnosed" else (),
+        looked and state != "diagnosed" and _groundless(ranked, hits),
     )
+
+
+def _groundless(ranked: Sequence[Hypothesis], hits: Sequence[Hit]) -> bool:
+    """Whether the first is there only because the files hold its words: of these a sound run has as many. What the
+    person asks about may bear it out, or be a symptom that it explains."""
+    top = ranked[0] if ranked else None
+    if top is None or not any(f.code == SUBJECT for f in top.for_):
+        return False
+    said = [
+        f for f in top.for_ if f.code != SUBJECT and (f.code in top.entry.speaks.for_ or f.code.startswith("lead-"))
+    ]
+    asked = {hit.entry.id for hit in hits if hit.score >= HINTED}
+    specific = any(hit.score >= ASKED for hit in hits)
+    borne_out = top.entry.id in asked or not asked.isdisjoint(top.entry.explains)
+    return specific and not said and not borne_out
 
 
 def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:

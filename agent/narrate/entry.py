@@ -70,7 +70,7 @@ def stopped(d: Diagnosis) -> Finding | None:
 
 def begins(d: Diagnosis) -> bool:
     """Whether an undecided answer has a cause to begin with: by evidence, or by the words where there is no run."""
-    if d.state != "inconclusive" or d.top is None:
+    if d.state != "inconclusive" or d.top is None or d.groundless:
         return False
     return bool(d.top.for_) or (not d.checks and d.top.probability >= LEAST)
 

@@ -17,7 +17,7 @@ from ...tools.phrase import phrases
 from ..diagnose import CLOSE, Diagnosis
 from ..missing import SIGN
 from ..propose import Nothing, Proposal
-from ..ranking import SERIOUS, SHOWN, STRENGTH
+from ..ranking import SERIOUS, SHOWN, STRENGTH, SUBJECT
 from .entry import begins, criterion, next_check
 
 LINES, WIDTH = 20, 80
@@ -120,13 +120,13 @@ def _tied(d: Diagnosis, lang: str) -> Iterator[str]:
 
 def _carrying(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
     """The findings that carry the headline, what says most first, each with its place and its most lines."""
-    top = d.top
+    top = None if d.groundless else d.top
     found = sorted(top.for_, key=lambda f: _first(f, top.entry)) if top else []
     carrying = [f for f in found if f.severity in SHOWN] or found
     rest = [f for f in d.findings if f.severity in SHOWN and f not in carrying]
     if not carrying and not rest:
         rest = [
-            f for f in d.findings if f.code not in ("run-healthy", GOES_ON)
+            f for f in d.findings if f.code not in ("run-healthy", GOES_ON) and not (d.groundless and f.code == SUBJECT)
         ]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     shown = list(_once([*carrying, *rest], lang))[:CARRYING]

@@ -232,3 +232,19 @@ def test_before_a_symptom_that_nothing_explains_stands_the_cause_that_the_files_
 def told(folder, files):
     fill(folder, files)
     return ask("why?", [folder]).diagnosis
+
+
+@pytest.mark.parametrize("question", ["the reward went down at step 300", "checkpoint 40 scores worse than 30, 变差了"])
+def test_words_of_the_files_alone_are_nothing_to_look_at_first_where_something_else_is_asked(tmp_path, question):
+    fill(tmp_path, POOL)
+    answer = ask(question, [tmp_path])
+    assert answer.diagnosis.groundless
+    assert "kv-cache-oom" not in answer.short
+
+
+@pytest.mark.parametrize("question", ["no memory left for the KV cache", "kv cache 显存不够？"])
+def test_what_is_asked_bears_the_words_of_the_files_out(tmp_path, question):
+    fill(tmp_path, POOL)
+    answer = ask(question, [tmp_path])
+    assert not answer.diagnosis.groundless
+    assert "kv-cache-oom" in answer.short

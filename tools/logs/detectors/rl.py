@@ -1,8 +1,7 @@
 """Detectors for reinforcement learning and preference training: KL, entropy, reward, response length.
 
-Good runs break textbook limits (entropy 0.05 to 0.4, clipped gradients), so levels are judged against the
-run's own start. Where a runbook gives a limit without a definition, the definition assumed is printed (contradictions
-U-xx).
+Good runs break textbook limits (entropy 0.05 to 0.4, clipped gradients), so levels are judged against the run's own
+start. Where a runbook gives a limit without a definition, the definition assumed is printed (contradictions U-xx).
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ...vocabulary import UP
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
 from .evaluation import way
 from .groups import idle
+from .preference import of_completions
 from .robust import finite, head_tail, mann_kendall, means, noise, onset, start_end
 
 LEAST = 10
@@ -70,15 +70,10 @@ def kl_above_range(points: Series, track: Track) -> Iterator[Finding]:
 
     Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token KL to the
     reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S2 at most. Where
-    it is not logged, that to the policy of the samples is held against the same limits, far above its usual 0.01..0.05.
-    KTO's is of whole completions, of the size of its rewards over beta: told as such, and not judged.
+    it is not logged, that to the policy of the samples is held against them. KTO's, of whole completions, is not judged.
     """
     ends = first, last = start_end(points.values)
-    if last > 1.0 and _of_completions(points, track):
-        en = "it is of whole completions here, as KTO logs it (the rewards beside it are of its size), not per token"
-        zh = "这里是整条回复的 KL（KTO 的记录方式，量级与旁边的奖励一致），不是每 token 的"
-        yield _level("kl-of-completions", S3, points, 0, ends, en, zh)
-    elif last > 1.0:
+    if last > 1.0 and not (yield from of_completions(points, track)):
         grown = last / max(first, 0.01)
         severity = S3 if grown < 3 else (S1 if grown >= 10 and first <= 1.0 else S2)
         i = _changed(points, -np.inf, max(0.5, 3 * max(first, 0.0)))
@@ -90,16 +85,6 @@ def kl_above_range(points: Series, track: Track) -> Iterator[Finding]:
         en = "a mean KL cannot be negative: log-probabilities of two engines or templates differ"
         zh = "平均 KL 不应为负：两个引擎或模板的 log 概率不一致"
         yield _level("kl-negative", S2, points, i, ends, en, zh)
-
-
-def _of_completions(kl: Series, track: Track) -> bool:
-    """Whether rewards of single answers, not of pairs, stand beside the KL, and it is no smaller than they: a reward is
-    beta times the log ratio of a whole answer, and a KL per token is some hundred times smaller than that."""
-    rewards = [track.points(name, LEAST) for name in ("reward_chosen", "reward_rejected")]
-    if track.get("reward_accuracy") is not None or not all(rewards):
-        return False
-    most = max(abs(start_end(r.values)[1]) for r in rewards if r is not None)
-    return 0 < most <= start_end(kl.values)[1]
 
 
 @points_detector(
