@@ -70,7 +70,7 @@ def kl_above_range(points: Series, track: Track) -> Iterator[Finding]:
 
     Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token KL to the
     reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S2 at most. Where
-    it is not logged, that to the policy of the samples is held against them. KTO's, of whole completions, is not judged.
+    it is not logged, that to the policy of the samples is held against them. KTO's, of whole completions, is left out.
     """
     ends = first, last = start_end(points.values)
     if last > 1.0 and not (yield from of_completions(points, track)):
