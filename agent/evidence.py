@@ -232,7 +232,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts
+    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts, thumbs
     from ..tools.operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
     from ..tools.scores import check_run_evals
 
@@ -245,6 +245,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
         "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
         "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
+        "thumbs": partial(thumbs.check_thumbs, settings=read[0]),
         "launches": launches.check_launches, "containers": containers.check_containers,
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
@@ -262,6 +263,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.documents.phases import phased
     from ..tools.documents.stated import stated
     from ..tools.relate.capacity import cards
+    from ..tools.relate.paced.failing import failing
     from ..tools.relate.relate import Related, relate
     from ..tools.store.aside import aside, cases, side_by_side
     from ..tools.store.opened import Opened, accounts_of, said_in
@@ -290,6 +292,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))
+    found = replace(found, findings=(*found.findings, *failing(found.onset, seen.findings)))
     asked = _try("signs", lambda: ask(load() if entries is None else entries, found, (*seen.findings, *found.findings)))
     return replace(seen, reports=(*seen.reports, found, asked))
 

@@ -78,6 +78,13 @@ TAKES = bounded(
 """What asks which checkpoint is to be taken."""
 NUMBERED = bounded(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d{2,9}|\d{1,4}(?:\.\d)?(?=\s?[kK千]))\s?([kK](?![a-z])|千)?")
 """A checkpoint by its step, as people write it."""
+TOO: tuple[tuple[Direction, re.Pattern[str]], ...] = (
+    ("raise", bounded(r"\btoo (?:small|low|little|weak|short|few|tiny|slow)\b|not (?:high|large|big|strong) enough"
+                      r"|[太偏过][小低弱少短]|不够[大高强]|[小低]了", re.IGNORECASE)),
+    ("lower", bounded(r"\btoo (?:large|big|high|strong|much|long|many|aggressive)\b|not (?:low|small) enough"
+                      r"|[太偏过][大高强多长猛]|不够[小低]|[大高]了", re.IGNORECASE)),
+)  # fmt: skip
+"""What must be done with a setting that is taken to be too small, or too large."""
 NOT_A_SETTING = {"data": "dataset", "library": "environment", "hardware": "environment"}
 """What a plan acts on -> what a proposal calls it."""
 
@@ -152,7 +159,7 @@ def respond(
         if table is not None
         else (),
         tuple(
-            _looked_for(_judged(s, runbook, diagnosis, ranked, table is not None), runbook, checks)
+            _looked_for(_judged(s, runbook, diagnosis, ranked, table is not None, proposal), runbook, checks)
             for s in question.suspicions
         ),
         tuple(_weighed(p, diagnosis, proposal, table is not None) for p in question.plans),
@@ -174,16 +181,28 @@ def _kept(question: Question, findings: Sequence[Finding]) -> Finding | None:
     return first if first is not None and TAKES.search(question.own) else None
 
 
-def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypothesis], looked: bool) -> Judged:
-    """A topic is judged by the best of its entries; benign ones and guides blame nothing."""
+def _judged(
+    s: Suspicion,
+    runbook: Runbook,
+    d: Diagnosis,
+    ranked: Sequence[Hypothesis],
+    looked: bool,
+    proposal: Proposal | Nothing,
+) -> Judged:
+    """A topic is judged by the best of its entries; benign ones and guides blame nothing. What is taken for too small
+    is not supported by a cause that says it is too large."""
     about = [h for h in ranked if s.topic.about(h.entry) and h.entry.kind == "failure"]
     entry = about[0].entry.id if about else _first(s, runbook)
     if not looked:
         return Judged(s, entry, "unchecked")
+    if said := tuple(f for f in d.findings if f.code in s.topic.codes and f.severity in SHOWN):
+        return Judged(s, entry, "supported", said)
     backed = [h for h in about if h.status in BELIEVED and h.probability >= LEAST]
     if backed and other(s.text, backed[0].for_):
         grown = tuple(f for f in backed[0].for_ if of([f]))
         return Judged(s, backed[0].entry.id, "contradicted", (), grown, elsewhere=True)
+    if backed and _other_way(s, backed[0].entry, proposal):
+        return Judged(s, backed[0].entry.id, "contradicted", (), backed[0].for_)
     if backed:
         return Judged(s, backed[0].entry.id, "supported", backed[0].for_, backed[0].against)
     hints = tuple(f for h in about[:1] for f in h.for_ if f.severity in SHOWN)
@@ -193,6 +212,16 @@ def _judged(s: Suspicion, runbook: Runbook, d: Diagnosis, ranked: Sequence[Hypot
     if d.state == "diagnosed" and d.top and d.top.status in BELIEVED:
         return Judged(s, entry, "not-supported", hints, d.top.for_)
     return Judged(s, entry, "not-supported" if d.state == "healthy" else "unchecked", hints)
+
+
+def _other_way(s: Suspicion, entry: Entry, proposal: Proposal | Nothing) -> bool:
+    """Whether the person takes for too small what the cause's own change makes smaller still, or the contrary."""
+    wanted = {way for way, said in TOO if said.search(s.text)}
+    made = isinstance(proposal, Proposal) and proposal.variable in s.topic.variables and proposal.entry == entry.id
+    moved = _moved(proposal) if made and isinstance(proposal, Proposal) else None
+    ways = {moved} if moved else {way for v in s.topic.variables for way in _ways(entry, v)}
+    ways &= {"raise", "lower"}
+    return len(wanted) == 1 and bool(ways) and wanted.isdisjoint(ways)
 
 
 def _looked_for(judged: Judged, runbook: Runbook, checks: Sequence[Check]) -> Judged:

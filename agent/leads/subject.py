@@ -110,9 +110,11 @@ class Subject:
         }
 
     def _measured(self, id: str) -> list[Finding]:
-        """What was measured of the things that the entry is about, whatever it means: changes and differences."""
+        """What was measured of the things that the entry is about, whatever it means: changes and differences. What
+        speaks against the entry is none of them."""
+        against = entry.speaks.against if (entry := self.runbook.get(id)) else {}
         related = (f for report in self.seen.reports if report.tool == "relate" for f in report.findings)
-        found = [f for f in related if f.severity >= Severity.S2 and f.evidence]
+        found = [f for f in related if f.severity >= Severity.S2 and f.evidence and f.code not in against]
         if not found:
             return []
         known = subjects()

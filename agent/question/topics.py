@@ -38,6 +38,8 @@ class Topic:
     """Names of the entries about it, as alternatives of a pattern that must match a whole name."""
     variables: tuple[str, ...] = ()
     """Canonical settings that it is about."""
+    codes: tuple[str, ...] = ()
+    """Findings that say by themselves that it is so, whatever follows from it."""
 
     @cached_property
     def said(self) -> Sought:
@@ -49,10 +51,13 @@ class Topic:
         return fix in self.variables or re.fullmatch(self.entries, entry.id) is not None
 
 
-def _topic(id: str, en: str, zh: str, words: str, han: str, entries: str, variables: str = "") -> tuple[str, Topic]:
+def _topic(
+    id: str, en: str, zh: str, words: str, han: str, entries: str, variables: str = "", codes: str = ""
+) -> tuple[str, Topic]:
     """A topic; the name that answers give it is one of its words: people repeat that."""
     named = re.escape(en.removeprefix("the "))
-    return id, Topic(id, Phrase(en, zh), rf"{words}|{named}", rf"{han}|{zh}", entries, tuple(variables.split()))
+    return id, Topic(id, Phrase(en, zh), rf"{words}|{named}", rf"{han}|{zh}", entries, tuple(variables.split()),
+                     tuple(codes.split()))  # fmt: skip
 
 
 TOPICS: dict[str, Topic] = table(
@@ -424,14 +429,34 @@ TOPICS: dict[str, Topic] = table(
             "tensor_parallel pipeline_parallel context_parallel world_size zero_stage engine_tensor_parallel",
         ),
         _topic(
+            "disk-full",
+            "a full disk",
+            "磁盘满",
+            r"disks? (?:\w{1,12} ){0,3}full|full disks?|(?:out of|no|enough|low) (?:disk )?space|disk space"
+            r"|no space left(?: on device)?|enospc|quota",
+            r"(?:磁盘|硬盘|存储|盘)(?:空间)?(?:是不是|是否|会不会|已经|都|被)?[写塞占]?(?:满|不足|不够)"
+            r"|没(?:有)?空间|配额",
+            r"checkpoint-save-failure",
+            codes="disk-full quota-reached",
+        ),
+        _topic(
+            "tools",
+            "the tools or the sandbox",
+            "工具或沙箱",
+            r"sandbox(?:es)?(?: pool)?|tools?(?! ?(?:call(?:s|ing)? )?(?:format|schema|template|pars))"
+            r"|tool (?:calls?|servers?)|(?:reward|verifier|execution|environment|env) (?:service|server)s?",
+            r"沙箱|工具(?!调用格式|格式)|(?:奖励|验证|执行|环境)服务",
+            r"part-of-system-failing|tool-call-format-error",
+        ),
+        _topic(
             "dataloader",
             "the data loader",
             "数据加载",
             r"(?:data|file|our|the)?[- ]?loaders?|data[- ]?loading|data pipeline|num[- _]?workers?|workers"
-            r"|prefetch(?:ing)?|i/?o|disk|storage|nfs"
+            r"|prefetch(?:ing)?|i/?o|disk(?! (?:\w{1,12} ){0,3}(?:full|space))|storage|nfs"
             r"|lustre|s3"
             r"|file ?system|preprocessing|input pipeline",
-            r"数据加载|加载数据|数据读取|读取?数据|数据(?:管道|流水线)|磁盘|存储|加载器",
+            r"数据加载|加载数据|数据读取|读取?数据|数据(?:管道|流水线)|(?:磁盘|存储)(?!.{0,6}(?:满|不足|不够))|加载器",
             r"dataloader-.*|h2d-.*|shared-memory-.*|data-path-.*|stale-dataset-cache|rank0-work-.*|cuda-fork-.*"
             r"|checkpoint-save-failure",
             "num_workers pin_memory",

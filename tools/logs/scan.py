@@ -29,6 +29,7 @@ from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .ends.again import measured_again
 from .ends.overcome import continued, overcome
+from .ends.repeated import repeated, survived
 from .history import unlogged
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
@@ -134,6 +135,8 @@ def scan(
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     matched = overcome(matched, table, texts)
+    begins = list(repeated({name: (t.errors, t.lines) for name, t in texts.items()}, matched))
+    matched = [*(survived(f, begins) for f in matched), *begins]
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))

@@ -15,6 +15,8 @@ from ..reading import BREAKS_OFF, Chunk, iter_chunks, line_ends, pieces, split_p
 from ..run import Artifact
 from ..series import Series
 from .answered import HINTS, NOTHING, Served, heard
+from .ends.repeated import HINTS as ERRS
+from .ends.repeated import Errors
 from .plan import Counts, Said, counted, said
 from .signatures.causes import ALIVE, SERVES, SHUTS, STARTED, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
@@ -59,6 +61,8 @@ class Text:
     """What a server answered."""
     warned: Mapping[str, Message] = field(default_factory=dict)
     """What its programs say of what they were given."""
+    errors: Errors = field(default_factory=Errors)
+    """Its lines of error, whatever they say."""
     whole: tuple[Chunk, ...] = ()
     """All of a small log, else nothing."""
 
@@ -74,7 +78,7 @@ class Watch:
         self.room = SMALL if keeps else 0
         self.whole: list[Chunk] = []
         plain = artifact.path.suffix not in (".gz", ".zst") and artifact.path.is_file()
-        self.matcher = Matcher(artifact.path.stat().st_size if plain else None, (*ALIVE, *SHUTS, *HINTS, FILE))
+        self.matcher = Matcher(artifact.path.stat().st_size if plain else None, (*ALIVE, *SHUTS, *HINTS, *ERRS, FILE))
         self.alive = self.serves = self.shut = self.lines = self.points = 0
         self.frame: tuple[int, str] | None = None
         self.end: float | None = None
@@ -83,6 +87,7 @@ class Watch:
         self.counts: Counts = {}
         self.served = NOTHING
         self.warned = Heard(artifact.name)
+        self.errors = Errors()
         self.head: tuple[tuple[int, str], ...] = ()
         self.last = (b"", 0)
         """The end of the chunk last seen, and its first line."""
@@ -103,6 +108,7 @@ class Watch:
         if self.matcher.heard.intersection(HINTS):
             self.served = heard(data, number, self.served)
         self.warned.look(data, number)
+        self.errors.look(data, number, self.matcher.heard.intersection(ERRS))
         if points != self.points:
             self.points = points
             self.kept = [*self.kept[:1], chunk]
@@ -149,6 +155,7 @@ class Watch:
             self.counts,
             self.served,
             self.warned.found,
+            self.errors,
             tuple(self.whole),
         )
         self.text = Text(hits, alive, self._stopped(life), *told)

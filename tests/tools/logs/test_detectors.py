@@ -506,3 +506,16 @@ def test_norms_that_jump_rarely_are_a_note_and_often_or_in_a_row_are_more(points
     norm = norms(points)
     norm[hits] = 40.0
     assert found(series("grad_norm", norm), clip=1.0)["grad-norm-spike"].severity == severity
+
+
+def _judged_alone(kl: float, reward: float, **more: float) -> set[str]:
+    steps = np.linspace(0.0, 1.0, 100)
+    curves = {"kl": 0.1 + kl * steps, "reward_chosen": reward * steps, "reward_rejected": 0.8 * reward * steps}
+    return set(found(*(series(n, v) for n, v in (curves | {n: np.full(100, v) for n, v in more.items()}).items())))
+
+
+def test_a_kl_of_whole_answers_is_not_held_against_limits_per_token():
+    assert "kl-of-completions" in _judged_alone(9.0, 2.5)
+    assert "kl-of-completions" in _judged_alone(30.0, 4.0)
+    assert "kl-above-range" in _judged_alone(1.5, -8.0)
+    assert "kl-above-range" in _judged_alone(9.0, 2.5, reward_accuracy=0.7)

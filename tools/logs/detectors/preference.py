@@ -7,7 +7,7 @@ the vocabulary or not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from math import log
 
 import numpy as np
@@ -16,7 +16,10 @@ from ...findings import Finding
 from ...series import Series
 from ...vocabulary import DOWN, VOCABULARY
 from .detector import S2, S3, Track, detector, finding, points_detector, where
-from .robust import head_tail, mann_kendall, noise
+from .robust import head_tail, mann_kendall, noise, start_end
+
+LEAST = 10
+"""Points of a curve from which on its end says something."""
 
 LN2 = log(2)
 NEAR, NARROW, EVEN = 0.03, 0.05, 0.05
@@ -169,3 +172,17 @@ def _same(series: Series, other: Series) -> bool:
         return False
     moves = np.ptp(series.values) > 0 and np.ptp(other.values) > 0
     return bool(moves and np.corrcoef(series.values, other.values)[0, 1] > TWIN)
+
+
+def of_completions(kl: Series, track: Track) -> Generator[Finding, None, bool]:
+    """A note, and true, where rewards of single answers, not of pairs, stand beside the KL and it is no smaller than
+    they: a reward is beta times the log ratio of a whole answer, a KL per token some hundred times smaller."""
+    rewards = [p for name in ("reward_chosen", "reward_rejected") if (p := track.points(name, LEAST)) is not None]
+    most = max((abs(start_end(r.values)[1]) for r in rewards), default=0.0)
+    last = start_end(kl.values)[1]
+    if track.get("reward_accuracy") is not None or len(rewards) < 2 or not 0 < most <= last:
+        return False
+    text = f"{kl.key} ends at {last:.4g}: it is of whole completions, by the rewards beside it, and not per token."
+    zh = f"{kl.key} 最后为 {last:.4g}：由旁边的奖励可知这是整条回复的 KL，不是每 token 的。"
+    yield finding("kl-of-completions", S3, [(kl, -1)], text, zh)
+    return True

@@ -1,8 +1,7 @@
 """Detectors for reinforcement learning and preference training: KL, entropy, reward, response length.
 
-Good runs break textbook limits (entropy 0.05 to 0.4, clipped gradients), so levels are judged against the
-run's own start. Where a runbook gives a limit without a definition, the definition assumed is printed (contradictions
-U-xx).
+Good runs break textbook limits (entropy 0.05 to 0.4, clipped gradients), so levels are judged against the run's own
+start. Where a runbook gives a limit without a definition, the definition assumed is printed (contradictions U-xx).
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ...vocabulary import UP
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
 from .evaluation import way
 from .groups import idle
+from .preference import of_completions
 from .robust import finite, head_tail, mann_kendall, means, noise, onset, start_end
 
 LEAST = 10
@@ -63,16 +63,17 @@ def _level(
     "kl ppo_kl",
     LEAST,
     kl_negative="KL below zero",
+    kl_of_completions="the KL divergence is of whole completions, by the rewards beside it; it has no range",
 )
-def kl_above_range(points: Series, _: Track) -> Iterator[Finding]:
+def kl_above_range(points: Series, track: Track) -> Iterator[Finding]:
     """KL ends above 1.0 after growing: S1 from ten times its early level, S2 from three, S3 without growth.
 
     Limits 0.01..0.5 healthy, above 1.0 failed: runbook 000 (DPO). Definition assumed (U-01): mean per-token KL to the
     reference, nats. A sum over the sequence exceeds 1.0 trivially, so a log that starts above 1.0 is S2 at most. Where
-    it is not logged, that to the policy of the samples is held against the same limits, far above its usual 0.01..0.05.
+    it is not logged, that to the policy of the samples is held against them. KTO's, of whole completions, is left out.
     """
     ends = first, last = start_end(points.values)
-    if last > 1.0:
+    if last > 1.0 and not (yield from of_completions(points, track)):
         grown = last / max(first, 0.01)
         severity = S3 if grown < 3 else (S1 if grown >= 10 and first <= 1.0 else S2)
         i = _changed(points, -np.inf, max(0.5, 3 * max(first, 0.0)))

@@ -93,7 +93,7 @@ ROWS = (
     ),
     Signature(
         "shm-exhausted", S0,
-        r"insufficient shared memory|/(dev|run)/shm.{0,80}(No space|ENOSPC|full|too small|空间不足|已满)|No space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}(No space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return (code = )?-7\b|Signal 7 \(SIGBUS\)|[Ss]ignal(l?ed)? .{0,30}\bsignal:? 7\b|exited on signal 7\b|died with <Signals\.SIGBUS|(with|by|received|signal) SIGBUS\b|^Bus error|: line \d+:\s+\d+ Bus error|Fatal Python error: Bus error|exit(ed with)?( exit)? code:? 135\b|Caught signal 7 \(Bus error",
+        r"insufficient shared memory|/(dev|run)/shm.{0,80}([Nn]o space|ENOSPC|full|too small|空间不足|已满)|[Nn]o space left on device.{0,80}(/dev/shm|/run/shm|[Ss]hared memory)|([Ss]hared[ _]memory|shm_open|\bshm\b|共享内存).{0,80}([Nn]o space left|ENOSPC|空间不足|已满|耗尽)|unable to (open|mmap|write to|allocate) shared memory|unable to write to file </torch_|Error while creating shared memory segment|killed by signal: Bus error|exitcode\s*: ?-7\b|return (code = )?-7\b|Signal 7 \(SIGBUS\)|[Ss]ignal(l?ed)? .{0,30}\bsignal:? 7\b|exited on signal 7\b|died with <Signals\.SIGBUS|(with|by|received|signal) SIGBUS\b|^Bus error|: line \d+:\s+\d+ Bus error|Fatal Python error: Bus error|exit(ed with)?( exit)? code:? 135\b|Caught signal 7 \(Bus error",
         "shared memory (/dev/shm) is too small", "共享内存（/dev/shm）不足",
         (
             "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
@@ -113,9 +113,11 @@ ROWS = (
     ),
     Signature(
         "disk-full", S0,
-        r"No space left on device|[Dd]isk quota exceeded|ENOSPC|disk is full|low on resource: ephemeral-storage|file write failed|PytorchStreamWriter failed writing",
+        r"[Nn]o space left on device|[Dd]isk quota exceeded|ENOSPC|[Dd]isk (is )?full\b|[Nn]ot enough (disk space|space on the disk)|[Oo]ut of disk space|设备上没有空间|磁盘空间(不足|已满|耗尽)|磁盘(已|写)?满|low on resource: ephemeral-storage|file write failed|PytorchStreamWriter failed writing",
         "the disk or the quota is full", "磁盘或配额已满",
         ("OSError: [Errno 28] No space left on device", "Warning  Evicted  pod/w-0  The node was low on resource: ephemeral-storage.", "OSError: [Errno 122] Disk quota exceeded: 'ckpt/model.pt'",
+         "write /var/lib/overlay/diff/a.tar: no space left on device", "IO error: No space left on device (os error 28)", "写入 /data/box 失败：设备上没有空间", "错误：磁盘空间不足，无法写入缓存",
+         "There is not enough space on the disk.",
          "RuntimeError: [enforce fail at inline_container.cc:603] . PytorchStreamWriter failed writing file data/12: file write failed"),
         ("OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'", "RuntimeError: unable to write to file </torch_88_3_1>: No space left on device (28)",
          "shm_open: No space left on device"),

@@ -5,6 +5,7 @@ token takes longer at prompts as long as before, while each further one hardly d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +32,8 @@ EACH = bounded(
 )
 PROMPT = bounded(r"(?:prompt|input|(?:^|_)in)_?(?:tok\w*|len\w*)|prompt_len|输入长度|提示长度|输入_?token")
 WHEN = bounded(r"date|day|week|hour|(?:^|_)time|release|version|build|deploy|when|period|日期|时间|版本|发布|时段")
-LEAST, EDGE, MOST_ROWS = 12, 4, 20_000
-"""Rows of a table, and rows on either side of a change at least."""
+LEAST, EDGE, MOST_ROWS, FEW = 12, 4, 20_000, 5
+"""Rows of a table, rows on either side of a change at least, rows that are read, and days of a summary."""
 SHARED, KEPT, FALLS = 0.25, 0.5, 0.2
 """Share that was reused at least, share of it that may be kept, and by how much it falls."""
 SLOWER, BEYOND, SAME = 1.6, 1.8, 0.15
@@ -61,6 +62,15 @@ def prefix_lost(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[Find
     if fell is None or slow is None:
         return
     first, each = slow
+    if any(
+        means(RATE, x.key) and x.file == fell.evidence.file and len(x) >= LEAST and not x.values.any() for x in lines
+    ):
+        yield Finding(
+            "prefix-cache-off", Severity.S2,
+            f"{fell.evidence.file}: no line has a prompt that came from the cache: it is off there, and was on before.",
+            f"{fell.evidence.file}：没有一行有提示词命中缓存：那里的前缀缓存是关的，而之前是开的。",
+            (fell.evidence, first.evidence), {"metric": "prefix_cache_hit_rate", "before": fell.before, "after": 0.0},
+        )  # fmt: skip
     per = f", each further one {each.before:.3g} then {each.after:.3g}" if each else ""
     per_zh = f"，之后每个 token {each.before:.3g} → {each.after:.3g}" if each else ""
     yield Finding(
@@ -114,6 +124,19 @@ def _rates_of(lines: Sequence[Line]) -> Iterator[Change | None]:
     for line in lines:
         if means(RATE, line.key):
             yield _share(_change(line.values, line.file, line.at, line.key))
+    yield from _of_two_logs(lines)
+
+
+def _of_two_logs(lines: Sequence[Line]) -> Iterator[Change | None]:
+    """The same rate in the logs of two deployments, one at a level above all that the other reaches."""
+    rates = [x.finite() for x in lines if means(RATE, x.key)]
+    rates = [x for x in rates if len(x) >= LEAST]
+    for high, low in permutations(rates, 2):
+        apart = high.key == low.key and high.file.rpartition("/")[2] == low.file.rpartition("/")[2]
+        if high.file != low.file and apart and np.quantile(high.values, 0.1) > np.quantile(low.values, 0.9):
+            level = float(np.median(low.values))
+            at = Evidence(low.file, int(low.at[0]) or None, metric=low.key, value=level)
+            yield _share(Change(float(np.median(high.values)), level, at))
 
 
 def _shares(tables: Sequence[Table]) -> Iterator[Change | None]:
@@ -173,6 +196,8 @@ def _two(table: Table, column: Column, reused: float, whole: float) -> tuple[flo
 def _slower(tables: Sequence[Table]) -> tuple[Change, Change | None] | None:
     """The first token and each further one, in a table in which the first alone takes far longer."""
     for table in tables:
+        if FEW <= len(table) < LEAST and (found := _of_few(table)) is not None:
+            return found
         named = [
             [c for c in table.columns if c.values.dtype.kind == "f" and means(p, c.name)] for p in (FIRST, EACH, PROMPT)
         ]
@@ -182,6 +207,19 @@ def _slower(tables: Sequence[Table]) -> tuple[Change, Change | None] | None:
         if first is not None and _alone(first, each, prompt):
             return first, each
     return None
+
+
+def _of_few(table: Table) -> tuple[Change, None] | None:
+    """The first token of a few days, which jumps between two of them and stays above all that was before."""
+    first = next((c for c in table.columns if c.values.dtype.kind == "f" and means(FIRST, c.name)), None)
+    if first is None or not table.of("axis") or not np.isfinite(first.values).all():
+        return None
+    v = first.values
+    jumps = [v[k:].min() / v[:k].max() if v[:k].max() > 0 else 0.0 for k in range(2, len(v) - 1)]
+    k = 2 + int(np.argmax(jumps))
+    at = Evidence(table.file, int(table.lines[k]) or None, metric=first.name, value=float(v[k]))
+    change = Change(float(np.median(v[:k])), float(np.median(v[k:])), at)
+    return (change, None) if max(jumps) > 1 and change.times >= SLOWER else None
 
 
 def _slower_of(lines: Sequence[Line], read: Set[str]) -> tuple[Change, Change | None] | None:

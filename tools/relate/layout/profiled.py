@@ -115,12 +115,15 @@ def clocks(table: Table) -> Iterator[Finding]:
     reasons = next((c for c in table.columns if means(REASONS, c.name)), None)
     if reasons is not None and not all(NONE.search(str(v).strip()) for v in texts(reasons).tolist()):
         return
+    low, high = float(clock.values.min()), float(clock.values.max())
+    span = (f"is {high:.5g}", f"都是 {high:.5g}") if low == high else (
+        f"is {low:.5g} to {high:.5g}", f"在 {low:.5g} 到 {high:.5g} 之间")  # fmt: skip
     none = f", and {reasons.name} names none" if reasons is not None else ""
     none_zh = f"，{reasons.name} 也没有任何降频原因" if reasons is not None else ""
     yield Finding(
         "clocks-steady", Severity.S3,
-        f"{clock.name} is {level:.5g} in all {len(table)} rows{none}: no card is throttled.",
-        f"{len(table)} 行的 {clock.name} 都是 {level:.5g}{none_zh}：没有卡被降频。",
+        f"{clock.name} {span[0]} in all {len(table)} rows{none}: no card is throttled.",
+        f"{len(table)} 行的 {clock.name} {span[1]}{none_zh}：没有卡被降频。",
         tuple(Evidence(table.file, int(table.lines[i]) or None, metric=clock.name, value=float(clock.values[i]))
               for i in (0, len(table) - 1)),
         {"clock": level, "rows": len(table)},
