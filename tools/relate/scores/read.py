@@ -76,12 +76,30 @@ class Scored:
 
 def scored_rows(tables: Sequence[Table]) -> list[Scored]:
     """Every score of every table; what is written once in a file holds for all of its rows."""
-    constant: dict[str, dict[str, str]] = {}
+    by_file: dict[str, list[Table]] = {}
     for table in tables:
-        if len(table) == 1:
-            said = {plain(c.name): _cell(c, 0) for c in table.columns}
-            constant.setdefault(table.file, {}).update(said)
-    return [row for table in tables for row in _rows(table, constant.get(table.file, {}))]
+        by_file.setdefault(table.file, []).append(table)
+    return [row for some in by_file.values() for row in _of_file(some)]
+
+
+def _of_file(tables: Sequence[Table]) -> Iterator[Scored]:
+    """Scores with what their file says once; a part with rows or scores of its own speaks of those alone."""
+    once = [(t, _own(t, tables), {plain(c.name): _cell(c, 0) for c in t.columns}) for t in tables if len(t) == 1]
+    for table in tables:
+        around: dict[str, str] = {}
+        for said, own, values in once:
+            if not own or _holds(said, table):
+                around.update(values)
+        yield from _rows(table, around)
+
+
+def _holds(outer: Table, inner: Table) -> bool:
+    return not outer.part or f"{inner.part}.".startswith(f"{outer.part}.")
+
+
+def _own(said: Table, tables: Sequence[Table]) -> bool:
+    """Whether the part of a file in which something is said once holds what that is said of."""
+    return any(map(_is_score, said.of("measure"))) or any(len(t) > 1 and _holds(said, t) for t in tables)
 
 
 def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
