@@ -104,7 +104,9 @@ def test_measures_and_their_change_are_no_lengths(tmp_path, measure):
 
 @pytest.mark.parametrize("head", ["bucket", "区间", "Δ"])
 def test_ranges_below_a_head_that_names_nothing_else(tmp_path, head):
-    rows = "\n".join(f"| {r} | 90 | {s} |" for r, s in zip(("<-80", "-80~0", "0~80", ">80"), (0.1, 0.2, 0.8, 0.9)))
+    rows = "\n".join(
+        f"| {r} | 90 | {s} |" for r, s in zip(("<-80", "-80~0", "0~80", ">80"), (0.1, 0.2, 0.8, 0.9), strict=True)
+    )
     text = f"# RM by token diff of chosen and rejected\n\n| {head} | pairs | acc |\n|---|---|---|\n{rows}\n"
     assert told(tmp_path, "rm.md", text) == ["score-follows-length"]
 
