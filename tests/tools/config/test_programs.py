@@ -2,6 +2,8 @@
 
 # ruff: noqa: E501  a program on a line
 
+import json
+
 import pytest
 
 from triage.tools.config.combine import read_settings, settings_of
@@ -192,3 +194,35 @@ def test_a_value_is_edited_where_it_stands_and_not_where_a_number_has_no_unit(tm
     found = read_file(path).values
     assert "STEPS_ALL = 700\n" in set_value(found["max_steps"], 700, path).text
     assert (found["nccl_timeout"].line, found["nccl_timeout"].column) == (3, -1)
+
+
+ARGUMENTS = "args = TrainingArguments(output_dir='o', learning_rate=3e-4, warmup_steps=70, max_steps=70)\n"
+
+
+def notebook(*cells):
+    """A notebook of cells: source, and what says that it ran (a count, outputs)."""
+    return json.dumps({
+        "cells": [{"cell_type": "code", "metadata": {}, "source": [text], "execution_count": count, "outputs": outputs}
+                  for text, count, outputs in cells],
+        "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)  # fmt: skip
+
+
+IDLE = ("import torch\n", None, []), (ARGUMENTS, None, [])
+RAN = ("print(1)\n", 3, [])
+PRINTED = ("print(1)\n", None, [{"output_type": "stream", "name": "stdout", "text": ["1\n"]}])
+
+
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        ({"plan.ipynb": notebook(*IDLE), "eval.ipynb": notebook(RAN)}, False),
+        ({"讲义.ipynb": notebook(*IDLE), "评测.ipynb": notebook(PRINTED)}, False),
+        ({"all.ipynb": notebook(RAN, *IDLE)}, False),
+        ({"all.ipynb": notebook(*IDLE)}, True),
+        ({"a.ipynb": notebook(*IDLE), "b.ipynb": notebook(("x = 1\n", None, []))}, True),
+        ({"all.ipynb": notebook(RAN, *IDLE, PRINTED)}, True),
+    ],
+    ids=["beside one that ran", "beside printed", "behind the last", "stripped", "both stripped", "between"],
+)
+def test_cells_that_never_ran_set_nothing(tmp_path, files, read):
+    assert ("warmup_steps" in plain(of_run(tmp_path, files))) is read
