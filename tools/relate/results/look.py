@@ -15,6 +15,7 @@ from .blank import blank
 from .cells import silent_cells
 from .counted import of_how_many, scored_nothing
 from .detected import detected
+from .errors import beyond_reference
 from .preferring import preferring
 from .read import results
 from .sided import one_sided
@@ -43,6 +44,7 @@ CODES = declare(
     ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
+    ("error-rate-above-one", RESULTS, "a rate of wrong words or letters is above 1 beside others that are low"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -58,6 +60,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *detected(rows, tables),
         *one_sided(rows),
         *beyond_all(rows),
+        *beyond_reference(rows),
         *come_out_alike(rows),
         *of_how_many(rows),
         *scored_nothing(rows),
