@@ -33,7 +33,7 @@ LEAST = 2
 
 
 def beyond_reference(rows: Sequence[Row]) -> list[Finding]:
-    """Of each measure and file, or of all with one row, the rows above 1, told once for the measure with most of them."""
+    """Of each measure and file, or of all with one row, the rows above 1; the measure with most of them is told."""
     by: dict[tuple[str, str], list[tuple[Row, float]]] = {}
     for row in rows:
         for name, value in row.values.items():
