@@ -81,3 +81,14 @@ def test_one_model_that_two_harnesses_score_apart_is_told(tmp_path, said):
     )
     (tmp_path / "v.json").write_text(json.dumps(text, indent=1))
     assert "same-weights-scored-apart" in {f.code for f in related(read_tables(tmp_path / "v.json", "v.json"))}
+
+
+PARTS = [("model,part,n,macro_f1", "short", "long"), ("模型,切片,样本数,准确率", "短", "长")]
+
+
+@pytest.mark.parametrize(("head", "short", "long"), PARTS)
+@pytest.mark.parametrize(("far", "told"), [(0.0, False), (0.2, True)])
+def test_two_models_are_compared_on_the_same_part_alone(tmp_path, head, short, long, far, told):
+    rows = [f"{m},{part},{n},{score:.3f}" for m, more in (("ant", 0.0), ("bee", far))
+            for part, n, score in ((short, 1100, 0.31 + more), (long, 1180, 0.72 + more))]  # fmt: skip
+    assert ("score-differs" in codes(tmp_path, head, rows)) is told

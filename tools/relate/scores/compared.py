@@ -69,8 +69,10 @@ def _named_task(row: Scored) -> str:
 
 
 def _of_one_set(a: Scored, b: Scored) -> bool:
-    """Whether both can be of the same items: their files name no two benchmarks, and as many were scored."""
-    named = {_named_task(a), _named_task(b)} - {""}
+    """Whether both can be of the same items: their files and labels name no two, and as many were scored."""
+    named, other = {_named_task(a), _named_task(b)} - {""}, dict(b.labels)
+    if any(other.get(name, value) != value for name, value in a.labels):
+        return False
     return len(named) < 2 and (a.n is None or b.n is None or max(a.n, b.n) <= SAME_SIZE * min(a.n, b.n))
 
 

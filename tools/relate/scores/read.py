@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -30,7 +30,7 @@ SETUP = bounded(
     r"|(?:^|_)(?:metric_)?filter$|^(?:temperature|decoding|max_(?:gen|new)_\w*tokens|limit|backend|dtype)$"
 )
 """Columns that say how a score was measured."""
-MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)")
+MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)|^模型(?:名称?)?$")
 NAMED = bounded(r"(?:^|_)(?:model_args|pretrained|model_name(?:_or_path)?|model_path|checkpoint_path)$")
 """Columns that name the model where another one may only say what loads it (`hf`, `vllm`)."""
 WEIGHTS = bounded(r"^(?!.{0,60}(?:template|tokenizer|prompt|data|config|code|git|harness)).{0,60}"
@@ -50,6 +50,8 @@ KEY = "$key"
 HOLDERS = ("results", "result", "metrics", "scores", "eval", "evaluation", "summary", "data", "test", "val", "all")
 """Parts of a score's path that name no task."""
 MOST_ROWS = 100_000
+LABEL = 60
+"""Letters up to which a cell is a label, and no text."""
 MOST_ROW = 200
 """Places on the way of a table's scores, above which they are a series and not a row of checkpoints."""
 TWO_UNITS = 20.0
@@ -72,6 +74,8 @@ class Scored:
     setup: tuple[tuple[str, str], ...]
     evidence: Evidence
     n: int | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    """What else tells rows of its table apart: which part of the items it is of."""
 
 
 def scored_rows(tables: Sequence[Table]) -> list[Scored]:
@@ -118,6 +122,8 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
         return  # measured all along the training: a series, not a row of checkpoints
     told_of: dict[str, Where] = {**around, **beside}
     named = [(name, where) for name, where in told_of.items() if SETUP.search(name) and not _no_setup(name, where)]
+    taken = [*said.values(), *(where for _, where in named)]
+    parts = [c for c in beside.values() if not any(c is t for t in taken) and _parts(c)]
     keys: Where = next((c for c in table.columns if c.name == KEY), "")
     for column in scores:
         path = _on_the_path(column)
@@ -127,7 +133,14 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
             setup = tuple(sorted((name, _cell(where, i)) for name, where in named))
             told = {name: _cell(where, i) for name, where in said.items()}
             told["task"] = told["task"] or _cell(keys, i) or path
-            yield _row(table, i, column, scale, told, setup, _step(way, i))
+            labels = tuple((plain(c.name), _cell(c, i)) for c in parts)
+            yield replace(_row(table, i, column, scale, told, setup, _step(way, i)), labels=labels)
+
+
+def _parts(column: Column) -> bool:
+    """Whether a column of words names parts that several rows are of, and is no name of each row."""
+    values = [str(v) for v in column.values] if column.values.dtype.kind == "O" else []
+    return 1 < len({*values}) < len(values) and max(map(len, values)) <= LABEL
 
 
 def _no_setup(name: str, where: Column | str) -> bool:
