@@ -431,3 +431,12 @@ def test_more_work_that_takes_longer_is_no_onset(axis, took, told):
     name = "size" if axis == "load" else "prompt_length"
     rows = table(column(name, SIZES, "axis", axis), column("time", took(SIZES), of="step_time"))
     assert ("onset" in codes(relate(SeriesTable(), [rows]))) is told
+
+
+@pytest.mark.parametrize(("peaks", "grave"), [((3e-4,), True), ((3e-4, 3e-4), True), ((1e-4, 3e-4, 5e-4), False)])
+def test_tries_with_rates_of_their_own_do_not_contradict_one_setting(peaks, grave):
+    way = np.concatenate([np.linspace(0.1, 1, 30), np.linspace(1, 0.1, 60)])
+    tables = [table(steps(90), column("lr", p * way, of="learning_rate"), file=f"try{i}.csv")
+              for i, p in enumerate(peaks)]  # fmt: skip
+    found = relate(SeriesTable(), tables, settings(learning_rate=1e-4)).findings
+    assert any(f.code == "said-differently" and f.severity == "S2" for f in found) is grave

@@ -30,6 +30,14 @@ as the reference has stand there on top of it. Own judgement."""
 APART = 2.5
 """Times the middle of the others."""
 LEAST = 2
+OVER = 1.01
+"""Rate above which something was written, and wrongly: silence has a rate of 1."""
+UNTAUGHT = bounded(
+    r"(?i)pre-?trained|baseline|before|untrained|random|zero-?shot|no[ _-]fine"
+    r"|(?:^|[_ -])(?:base|init|raw|step[_ -]?0)(?:[_ -]|$)"
+    r"|未微调|微调前|训练前|基线|底座"
+)
+"""Names of a model that was not taught the task, whose rate is no fault."""
 
 
 def beyond_reference(rows: Sequence[Row]) -> list[Finding]:
@@ -54,9 +62,10 @@ def _beyond(name: str, rows: Sequence[tuple[Row, float]]) -> Iterator[Finding]:
         return
     bad = [(r, v) for r, v in levels if v >= max(NOTHING, APART * median(fine))]
     told = _goes_with(levels, bad)
-    if told is None:
-        bad = [(r, v) for r, v in bad if v > 1]
-    yield _told(name, sorted(bad, key=lambda one: -one[1]), fine, told)
+    if told is None:  # around 1 is a model that has not learned it: as it began, or that says nothing
+        bad = [(r, v) for r, v in bad if v >= RUNS]
+    if any(not UNTAUGHT.search(" ".join(r.names)) for r, _ in bad):
+        yield _told(name, sorted(bad, key=lambda one: -one[1]), fine, told)
 
 
 def _goes_with(levels: Sequence[tuple[Row, float]], bad: Sequence[tuple[Row, float]]) -> tuple[str, str] | None:
@@ -65,10 +74,12 @@ def _goes_with(levels: Sequence[tuple[Row, float]], bad: Sequence[tuple[Row, flo
     for at in range(width):
         labels = list(dict.fromkeys(r.names[at] for r, _ in bad))
         rows = {label: [v for r, v in levels if r.names[at] == label] for label in labels}
-        whole = all(len(v) >= LEAST and min(v) >= NOTHING and max(v) > 1 - (1 - NOTHING) / 2 for v in rows.values())
+        every = [v for some in rows.values() for v in some]
+        whole = all(len(v) >= LEAST and min(v) >= NOTHING for v in rows.values())
+        over = 2 * sum(v > OVER for v in every) >= len(every)
         beside = {n for r, _ in bad for i, n in enumerate(r.names) if i != at}
         elsewhere = {n for r, v in levels if v <= FINE for n in r.names}
-        if whole and len(labels) < len({r.names[at] for r, _ in levels}) and beside <= elsewhere:
+        if whole and over and not any(map(UNTAUGHT.search, labels)) and beside <= elsewhere:
             return ", ".join(labels[:4]), ", ".join(sorted(beside)[:4])
     return None
 

@@ -59,11 +59,16 @@ def test_rates_above_one_beside_low_ones_are_told(tmp_path, files, kind):
     [
         {"voices__csv": "model,accent,wer\n" + "\n".join(f"{m},{v},{r:.3f}" for m, v, r in by_voice(0.62))},
         {"summary__csv": by_decoder(0.88)},
+        {
+            "before__csv": "model,split,wer\npretrained (no tuning),clean,1.03\npretrained (no tuning),other,1.02\n"
+            "tuned,clean,0.21\ntuned,other,0.33\nlonger,clean,0.19\nlonger,other,0.3\n"
+        },
+        {"silent__csv": "模型,测试集,字错误率\n甲,一,1.0\n甲,二,1.002\n乙,一,0.2\n乙,二,0.3\n丙,一,0.2\n丙,二,0.25\n"},
         {"hard__csv": "model,wer\na,1.02\nb,0.98\nc,0.95\nd,1.1\n"},
         {"gain__csv": "model,wer_change,lag_ms\na,1.4,3\nb,0.1,2\nc,0.2,2\nd,0.1,4\n"},
         {"percent__csv": "model,wer\na,4.1\nb,7.9\nc,12.5\nd,0.9\n"},
     ],
-    ids=["hard voices", "a weak one", "all hard", "changes", "in percent"],
+    ids=["hard voices", "a weak one", "untaught", "silent", "all hard", "changes", "in percent"],
 )
 def test_hard_data_changes_and_percents_are_not(tmp_path, files):
     assert found(tmp_path, **files) is None
