@@ -28,8 +28,8 @@ PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
 CODE = bounded(
     r"^[\s\"']{0,80}(?:[A-Za-z_][\w.]{0,80}(?:\[[^\]\n]{1,80}\])?\s?[-+*|/]?=(?!=)|[A-Za-z_][\w.]{0,80}\(|[@{})\]]"
     r"|(?:def|class|return|import|from|if|elif|for|while|with|raise|assert|except|lambda|yield|await)\b[^.]{0,200}[:(\[=]"
-    r"|(?:sudo |exec |srun |nohup )?(?:docker|podman|kubectl|python3?|torchrun|accelerate|deepspeed|export|pip3?|conda|git"
-    r"|apt(?:-get)?|curl|wget|mkdir|cp|mv|cd|echo|set)\s+[-\w./$\"'{])"
+    r"|(?:sudo |exec |srun |nohup )?(?:docker|podman|kubectl|python3?|torchrun|accelerate|deepspeed|export|pip3?|conda"
+    r"|git|apt(?:-get)?|curl|wget|mkdir|cp|mv|cd|echo|set)\s+[-\w./$\"'{])"
 )
 """How a line of a program begins, which speaks to nobody but in its comments and texts."""
 COMMENT = bounded(r"(?:^|\s)(?:#|//)\s?(.{1,600})$")
