@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from ..knowledge.outside import addressed
+from ..knowledge.outside import addressed, hailed, ordered
 from ..tools.findings import Finding, TriageError, clean
+from ..tools.patterns import bounded
 from ..tools.reading import head
 from ..tools.run import Artifact, Run
 
@@ -23,6 +24,16 @@ CLEARLY = 3.0
 NAMED = 5
 """Places that are named."""
 _DIGITS = re.compile(r"\d")
+PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
+CODE = bounded(
+    r"^[\s\"']{0,80}(?:[A-Za-z_][\w.]{0,80}(?:\[[^\]\n]{1,80}\])?\s?[-+*|/]?=(?!=)|[A-Za-z_][\w.]{0,80}\(|[@{})\]]"
+    r"|(?:def|class|return|import|from|if|elif|for|while|with|raise|assert|except|lambda|yield|await)\b[^.]{0,200}[:(\[=]"
+    r"|(?:sudo |exec |srun |nohup )?(?:docker|podman|kubectl|python3?|torchrun|accelerate|deepspeed|export|pip3?|conda"
+    r"|git|apt(?:-get)?|curl|wget|mkdir|cp|mv|cd|echo|set)\s+[-\w./$\"'{])"
+)
+"""How a line of a program begins, which speaks to nobody but in its comments and texts."""
+COMMENT = bounded(r"(?:^|\s)(?:#|//)\s?(.{1,600})$")
+TEXT = bounded(r"\"((?:[^\"\\\n]|\\.){1,600})\"|'((?:[^'\\\n]|\\.){1,600})'")
 
 
 def orders(run: Run, findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -31,7 +42,7 @@ def orders(run: Run, findings: Iterable[Finding]) -> tuple[str, ...]:
         f"{e.file}:{e.line}" if e.line else e.file
         for f in findings
         for e in f.evidence
-        if e.file and e.text and addressed(e.text)
+        if e.file and e.text and _speaks(e.file, e.text)
     )
     return tuple(islice(dict.fromkeys((*_in_files(run), *map(clean, shown))), NAMED))
 
@@ -47,8 +58,17 @@ def _in_files(run: Run) -> Iterator[str]:
             if len(forms) >= FORMS:
                 return
             forms.add(form)
-            if addressed(text, CLEARLY):
+            if _speaks(artifact.name, text, CLEARLY):
                 yield f"{clean(artifact.name, 80)}:{number}"
+
+
+def _speaks(file: str, line: str, *least: float) -> bool:
+    """Whether a line speaks to a machine that reads it; of code its comments and texts do, and no name of a type."""
+    if not file.lower().endswith(PROGRAMS) or not CODE.search(line):
+        return addressed(line, *least)
+    parts = [m[1] for m in COMMENT.finditer(line)]
+    parts += [m[1] or m[2] for m in TEXT.finditer(COMMENT.sub("", line))]
+    return any((hailed(part) or ordered(part)) and addressed(part, *least) for part in parts)
 
 
 def _lines(artifact: Artifact) -> Iterator[tuple[int, str]]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 from .findings import TriageError
@@ -156,11 +157,15 @@ def csv_header(first: bytes) -> list[str] | None:
     return columns if known and step_column(columns) is not None else None
 
 
+UNORDERED, STRAY = 4, 0.2
+"""Rows from which on their order tells, and share of them that a restart sets back."""
+
+
 def grouped(start: bytes) -> bool:
     """Whether rows of one step tell the same metric of several things, by the name of a column (`rank`) or by labels
-    (`"domain": "math"`): several curves in one, which the reader of tables tells apart. Splits are none: their rows are
-    metrics of another name."""
-    if _GROUP_COLUMN.search(start.lstrip().split(b"\n", 1)[0]):
+    (`"domain": "math"`), or each row is of a thing of its own: several curves in one, or none, which the reader of
+    tables tells apart. Splits are none: their rows are metrics of another name."""
+    if _GROUP_COLUMN.search(start.lstrip().split(b"\n", 1)[0]) or scattered(start):
         return True
     held: dict[tuple[object, str, str], set[str]] = {}
     for row in _rows(start):
@@ -171,6 +176,27 @@ def grouped(start: bytes) -> bool:
                 for metric in told:
                     held.setdefault((at, key, metric), set()).add(value)
     return sum(len(labels) > 1 for labels in held.values()) * 2 > len({(at, key) for at, key, _ in held})
+
+
+def scattered(start: bytes) -> bool:
+    """Whether each row is of something of its own, as experiments with their best epochs are: every row has a name that
+    no other has, in which its step does not stand, and the steps go up and down along the rows."""
+    names, steps = list[str](), list[float]()
+    for row in _rows(start):
+        said = next((value for key, value in row.items() if counts(key)), "")
+        with suppress(ValueError):
+            steps.append(float(said))
+            names.append(" ".join(v for v in row.values() if _LABEL.match(v)))
+    return unordered(names, steps)
+
+
+def unordered(names: Sequence[str], places: Sequence[float]) -> bool:
+    """The same of rows by their names and places."""
+    turns = [b - a for a, b in pairwise(places) if b != a]
+    back = min(sum(t < 0 for t in turns), sum(t > 0 for t in turns))
+    if len(places) < UNORDERED or back <= STRAY * len(turns) or len({*names}) < len(names) or not all(names):
+        return False
+    return 2 * sum(f"{p:g}" in name for p, name in zip(places, names, strict=True)) < len(names)
 
 
 def _rows(start: bytes) -> Iterator[dict[str, str]]:

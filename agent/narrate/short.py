@@ -129,7 +129,8 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
             f for f in d.findings if f.code not in ("run-healthy", GOES_ON)
         ]  # notes, where nothing is more than that
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
-    shown = list(_once([*carrying, *rest], lang))[:CARRYING]
+    notes = not any(f.severity in SHOWN for f in carrying)  # what is more than a note stands before notes
+    shown = list(_once([*rest, *carrying] if notes else [*carrying, *rest], lang))[:CARRYING]
     for f in shown:
         most = WHOLE_LINES if f.code.removeprefix(f"{SIGN}found-").startswith(tuple(WHOLE)) else 2
         yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 100 * most)}", place(f), most), most

@@ -229,6 +229,11 @@ def addressed_by_pattern(line: str) -> bool:
     return any(_by(kind, line) for kind in (_HAILED, _ASKED, _LIKE_AN_ORDER))
 
 
+def hailed(line: str) -> bool:
+    """Whether a machine is spoken to by its name, or asked for something: what only sounds like an order is none."""
+    return _by(_HAILED, line) or _by(_ASKED, line)
+
+
 def _by(kind: tuple[str, ...], line: str) -> bool:
     texts = {_ROLE.sub("", text) for text in (_INVISIBLE.sub("", line[:LINE]), apart(line))}
     return any(pattern.search(text) for pattern in _compiled(kind) for text in texts)

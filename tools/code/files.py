@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from ..config.syntax.notebook import idle
 from ..config.syntax.source import Refused
 from ..findings import Check, Finding, Severity, TriageError
 from ..patterns import bounded
@@ -52,8 +53,9 @@ _MODULE = bounded(rb"-m\s{1,4}([A-Za-z_][\w.]{0,200})")
 
 def programs(run: Run) -> list[Artifact]:
     """Every program under the path that is its own."""
-    found = (a for a in run.of("code", "config") if a.path.suffix.lower() in SUFFIXES)
-    return [a for a in found if not VENDORED.search(f"/{a.name}")]
+    found = [a for a in run.of("code", "config") if a.path.suffix.lower() in SUFFIXES]
+    left = idle(a.path for a in found)
+    return [a for a in found if not VENDORED.search(f"/{a.name}") and a.path not in left]
 
 
 def belonging(run: Run) -> list[Artifact]:

@@ -16,6 +16,7 @@ from .frameworks import named
 from .launched import as_in_file, chosen_sections, layered, with_parts, without_overridden
 from .printed.logged import with_logs
 from .read import NOT_READ, read_file
+from .syntax.notebook import idle
 from .syntax.source import Refused, short
 from .telling import stage_in
 from .values import RL, STAGES
@@ -91,7 +92,8 @@ def _chosen(run: Run, attempt: str) -> list[Artifact]:
     """
     found = [a for a in run.of("config", "script", "tokenizer") if _readable(a) and not beside.is_notes(a)]
     found += programs.candidates(run.of("code"))
-    return _of_attempt(found, run, attempt)
+    left = idle(a.path for a in found)
+    return _of_attempt([a for a in found if a.path not in left], run, attempt)
 
 
 def _of_attempt(found: Sequence[Artifact], run: Run, attempt: str) -> list[Artifact]:

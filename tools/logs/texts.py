@@ -18,7 +18,7 @@ from .answered import HINTS, NOTHING, Served, heard
 from .ends.repeated import HINTS as ERRS
 from .ends.repeated import Errors
 from .plan import Counts, Said, counted, said
-from .signatures.causes import ALIVE, SERVES, SHUTS, STARTED, Timeline, cut_traceback, timelines
+from .signatures.causes import ALIVE, EARLY, SERVES, SHUTS, STARTED, Timeline, cut_traceback, timelines
 from .signatures.match import TABLE, Hit, Hits, Matcher
 from .signatures.phases import FRAME
 from .signatures.software import GENERIC
@@ -78,8 +78,9 @@ class Watch:
         self.room = SMALL if keeps else 0
         self.whole: list[Chunk] = []
         plain = artifact.path.suffix not in (".gz", ".zst") and artifact.path.is_file()
-        self.matcher = Matcher(artifact.path.stat().st_size if plain else None, (*ALIVE, *SHUTS, *HINTS, *ERRS, FILE))
-        self.alive = self.serves = self.shut = self.lines = self.points = 0
+        known = (*ALIVE, *EARLY, *SHUTS, *HINTS, *ERRS, FILE)
+        self.matcher = Matcher(artifact.path.stat().st_size if plain else None, known)
+        self.alive = self.early = self.serves = self.shut = self.lines = self.points = 0
         self.frame: tuple[int, str] | None = None
         self.end: float | None = None
         self.broken = ""
@@ -124,6 +125,8 @@ class Watch:
         heard = self.matcher.heard
         if alive := heard.intersection(ALIVE):
             self.alive = number + data.count(b"\n", 0, max(map(data.rfind, alive)))
+        if early := heard.intersection(EARLY):
+            self.early = number + data.count(b"\n", 0, max(map(data.rfind, early)))
         if not self.serves and (serves := heard.intersection(SERVES)):
             self.serves = number + data.count(b"\n", 0, min(map(data.find, serves)))
         begun = max((data.rfind(word) for word in heard.intersection(STARTED)), default=-1)
@@ -142,7 +145,8 @@ class Watch:
         life = timelines(series).get(self.artifact.name, Timeline())
         hits = self.matcher.hits()
         _add_cut_traceback(hits, self.frame)
-        ends = (max(self.alive, whole), self.serves, starts, self.shut, self.lines)
+        early = self.early if life.attempts and self.early > life.attempts[-1][1] else 0
+        ends = (max(self.alive, whole, early), self.serves, starts, self.shut, self.lines)
         alive = Timeline(life.attempts, life.lines, *ends)
         told = (
             self.broken,

@@ -32,6 +32,10 @@ LARGER = bounded(
 )
 """What gives a container other shared memory than the default."""
 RUNS = bounded(r"\b(?:docker|podman|nerdctl|nvidia-docker)(?: container)? run\b")
+NO_JOB = bounded(
+    r"\s(?:\.{3}|…|\[options\])(?=\s|$)|\s(?:install|nvidia-smi(?: -L)?|--version|--help|hostname|env|ls)\s{0,9}$"
+)
+"""A command that stands for many and leaves words out, or one that does something small and ends: no job."""
 SUFFIXES = frozenset((".yaml", ".yml", ".sh", ".bash", ".txt", ".md", ".sbatch", ".slurm", ".service", ""))
 
 
@@ -61,7 +65,8 @@ def _started(text: str, is_yaml: bool) -> Iterator[tuple[int, str]]:
         begin = text.rfind("\n", 0, match.start()) + 1
         if not text[begin : match.start()].lstrip().startswith("#"):
             command = re.split(r"(?<!\\)\n", text[begin : begin + COMMAND], maxsplit=1)[0]
-            yield text.count("\n", 0, begin) + 1, command
+            if not NO_JOB.search(command):
+                yield text.count("\n", 0, begin) + 1, command
 
 
 def _told(file: str, line: int, text: str) -> Finding:

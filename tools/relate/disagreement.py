@@ -86,7 +86,9 @@ def _apart(of: str, said: Sequence[Statement], settings: Settings) -> Finding | 
     names = factors(ratio, settings) if ratio > 0 else ()
     why = f", {ratio:.3g} times as much: exactly {' x '.join(names)}" if names else ""
     places = [f"{s.evidence.file}:{s.evidence.line}" for s in (first, other)]
-    measured = other.source == "log" and abs(ratio - 1) > 2 * CLOSE
+    logs = [s.value for s in said if s.source == "log"]
+    several = any(not near(v, other.value) for v in logs)  # tries, of which one file says what some were given
+    measured = other.source == "log" and not several and abs(ratio - 1) > 2 * CLOSE
     return Finding(
         "said-differently", Severity.S2 if measured else Severity.S3,
         f"{of} is {number(first.value)} in {places[0]} and {number(other.value)} in {places[1]}{why}.",

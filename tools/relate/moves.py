@@ -172,9 +172,19 @@ def level(value: float) -> str:
 def described(move: Move, change: Change) -> tuple[str, str]:
     """`data_time rises from 0.04 to 0.76`, in both languages."""
     en, zh = VERBS[change.up]
-    levels = level(change.before), level(change.after)
+    levels = [level(v) for v in _seen(move, change)]
     said = move.line.said
     return f"{said} {en} from {levels[0]} to {levels[1]}", f"{said} 从 {levels[0]} {zh}到 {levels[1]}"
+
+
+def _seen(move: Move, change: Change) -> tuple[float, float]:
+    """Levels before and after a change that were measured: a drift is fitted as a straight line, which leaves them."""
+    low, high = float(move.line.values.min()), float(move.line.values.max())
+    before, after = (min(max(v, low), high) for v in (change.before, change.after))
+    last = move.ends[1]
+    if change.kind == "drift" and (last - before) * (1 if change.up else -1) > 0:
+        after = last
+    return before, after
 
 
 def _finding(move: Move, change: Change) -> Finding:

@@ -54,6 +54,8 @@ TOGETHER = 3
 """Unknown measures that change at one place to be told without a symptom."""
 MOST_TOLD = 6
 """Measures and events named in the sentence; all are in the data."""
+CHOSEN = frozenset(("load", "length", "depth"))
+"""Ways that nobody went: sizes that a measurement was made at."""
 When = Literal["with", "before", "after"]
 
 
@@ -91,8 +93,17 @@ def _symptom(move: Move, change: Change) -> bool:
     """Whether a known measure gets worse there for good."""
     line = move.line
     worse = line.better and change.up == (line.better < 0)
-    enough = change.strength >= SURE and move.share(change) >= WORSE
+    enough = change.strength >= SURE and move.share(change) >= WORSE and not _with_more(line)
     return bool(worse and enough and abs(change.after - change.before) >= 1.5 * change.sigma and _lasts(move, change))
+
+
+def _with_more(line: Line) -> bool:
+    """Whether a time grows no faster than the size that somebody chose for each row: more work takes longer."""
+    if line.axis not in CHOSEN or line.better >= 0 or len(line) < 2:
+        return False
+    order = np.argsort(line.x)
+    (least, most), (first, last) = line.x[order[[0, -1]]], line.values[order[[0, -1]]]
+    return bool(least > 0 and first > 0 and last / first <= most / least)
 
 
 def _less_asked(move: Move, change: Change, found: Sequence[Move]) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..heads import unordered
 from ..metrics import TRAINED, of_split, split_named
 from ..series import Series
 from ..vocabulary import VOCABULARY
@@ -29,6 +30,8 @@ CURVED = frozenset(("loss", "eval_loss", "perplexity", "reward", "kl", "entropy"
 """Metrics that only a training has, whose values stand in its order."""
 SEVERAL = 5
 """Rows a place of a table from which on they are items that were measured there, each by itself."""
+PLACES = ("step", "epoch", "tokens", "samples", "checkpoint")
+"""Ways that a training goes."""
 LETTERS = 24
 """Letters from which on a cell is a text that somebody wrote."""
 ROWS = 8
@@ -42,11 +45,24 @@ def series_of(table: Table) -> tuple[Series, ...]:
         return ()
     found: list[Series] = []
     for curve in _curves(table, way):
+        if apart(table, way, curve.rows):
+            continue
         for column in table.of("measure"):
             one = _one(table, way, column, curve)
             if one is not None:
                 found.append(one)
     return tuple(found)
+
+
+def apart(table: Table, way: Column, rows: np.ndarray | None = None) -> bool:
+    """Whether each row is of something of its own, as experiments with their best epochs, and no place of one way."""
+    some = np.arange(len(table)) if rows is None else rows
+    some = some[np.isfinite(way.values[some])]
+    if way.of not in PLACES:
+        return False
+    labels = [c.values for c in table.of("group", "identifier") if c.values.dtype.kind == "O"]
+    names = [" ".join(str(v[i]) for v in labels) for i in some.tolist()]
+    return unordered(names, way.values[some].tolist())
 
 
 class _Curve(NamedTuple):

@@ -2,6 +2,8 @@
 
 # ruff: noqa: E501  a program on a line
 
+import json
+
 import pytest
 
 from triage.tools.config.combine import read_settings, settings_of
@@ -216,3 +218,35 @@ def test_other_branches_of_a_loop_do_not(line):
 def test_what_a_model_freezes_by_a_method_of_its_own():
     assert values(PRINTING.format("pass") + "net.freeze_feature_encoder()\n")["freeze"] == "feature_encoder"
     assert "freeze" not in values(PRINTING.format("pass") + "net.unfreeze_encoder()\nnet.freeze_for_now()\n")
+
+
+ARGUMENTS = "args = TrainingArguments(output_dir='o', learning_rate=3e-4, warmup_steps=70, max_steps=70)\n"
+
+
+def notebook(*cells):
+    """A notebook of cells: source, and what says that it ran (a count, outputs)."""
+    return json.dumps({
+        "cells": [{"cell_type": "code", "metadata": {}, "source": [text], "execution_count": count, "outputs": outputs}
+                  for text, count, outputs in cells],
+        "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)  # fmt: skip
+
+
+IDLE = ("import torch\n", None, []), (ARGUMENTS, None, [])
+RAN = ("print(1)\n", 3, [])
+PRINTED = ("print(1)\n", None, [{"output_type": "stream", "name": "stdout", "text": ["1\n"]}])
+
+
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        ({"plan.ipynb": notebook(*IDLE), "eval.ipynb": notebook(RAN)}, False),
+        ({"讲义.ipynb": notebook(*IDLE), "评测.ipynb": notebook(PRINTED)}, False),
+        ({"all.ipynb": notebook(RAN, *IDLE)}, False),
+        ({"all.ipynb": notebook(*IDLE)}, True),
+        ({"a.ipynb": notebook(*IDLE), "b.ipynb": notebook(("x = 1\n", None, []))}, True),
+        ({"all.ipynb": notebook(RAN, *IDLE, PRINTED)}, True),
+    ],
+    ids=["beside one that ran", "beside printed", "behind the last", "stripped", "both stripped", "between"],
+)
+def test_cells_that_never_ran_set_nothing(tmp_path, files, read):
+    assert ("warmup_steps" in plain(of_run(tmp_path, files))) is read

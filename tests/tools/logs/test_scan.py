@@ -93,6 +93,22 @@ def test_a_sound_log_that_ends_before_the_plan_says_so(tmp_path, planned, said):
     assert not said or "no error" not in failed["log-ends-before-plan"].message
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("", "stopping_early: time_cap step:60/5000\nfinal val_loss:2.01\n", False),
+        ("", "Early stopping triggered after 4 epochs without progress\nbest loss 2.2\n", False),
+        ("", "验证损失不再下降，触发早停\n", False),
+        ("    print(f'stopping_early: {reason}')\n", "", True),
+        ("early_stopping: true\nEarly stopping patience: 5\n", "", True),
+    ],
+    ids=["time", "patience", "zh", "text of the program", "settings"],
+)
+def test_a_run_that_says_that_it_stopped_early_ended_so(tmp_path, before, after, said):
+    write(tmp_path / "train.log", before + lines(60) + after)
+    assert ("log-ends-before-plan" in scan(discover(tmp_path), planned_steps=5000).codes()) == said
+
+
 def test_the_trainers_own_state_says_more_about_the_plan_than_a_script(tmp_path):
     steps = [{"step": s, "loss": 4 - s / 50, "epoch": s / 10} for s in range(2, 101, 2)]
     state = {"global_step": 100, "log_history": steps, "max_steps": 100}

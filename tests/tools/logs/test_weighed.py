@@ -115,6 +115,34 @@ def test_a_loss_known_by_heart_is_less_where_the_task_improves():
     assert told(known, epochs, better)["train-loss-memorised"] == "S3"
 
 
+HELD = [0.71, 0.86, 0.91, 0.93, 0.925, 0.94, 0.93, 0.935, 0.945, 0.94]
+LOST = [0.71, 0.86, 0.93, 0.945, 0.93, 0.92, 0.9, 0.89, 0.88, 0.87]
+FLAT, RISEN = (
+    [0.5, 0.3, 0.22, 0.2, 0.21, 0.2, 0.22, 0.19, 0.21, 0.2],
+    [0.5, 0.3, 0.22, 0.2, 0.21, 0.3, 0.4, 0.5, 0.6, 0.7],
+)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "beside", "severity"),
+    [
+        (HELD, FLAT, "S3"),
+        ([100 * v for v in HELD], None, "S3"),
+        (HELD, RISEN, "S2"),
+        (LOST, FLAT, "S2"),
+        ([v - 0.4 for v in HELD], FLAT, "S2"),
+    ],
+    ids=["holds", "percent", "its loss rises", "falls", "low"],
+)
+def test_a_loss_known_by_heart_is_less_where_held_out_rows_are_right_as_ever(accuracy, beside, severity):
+    epochs = series("epoch", np.linspace(0, 12, 300))
+    known = series("loss", 0.9 * np.exp(-np.arange(300) / 30) + 1e-3)
+    later = np.arange(30, 301, 30)
+    more = [series("eval_loss", beside, later)] if beside else []
+    found = told(known, epochs, series("eval_accuracy", accuracy, later), *more)
+    assert found["train-loss-memorised"] == severity
+
+
 EPOCHS = np.arange(1, 13)
 TRAIN = series("loss", 1.1 - 0.13 * (1 - 0.8**EPOCHS), step_is="epoch", key="train_loss")
 

@@ -48,6 +48,8 @@ def test_a_container_with_the_default_is_told(tmp_path, files):
         {"job.yaml": POD.replace("      containers", "      hostIPC: true\n      containers")},
         {"job.yaml": POD.replace('{limits: {nvidia.com/gpu: "4"}}', '{limits: {cpu: "4"}}')},  # no training on GPUs
         {"compose.yml": COMPOSE + "    shm_size: 16gb\n"},
+        {"setup.sh": "docker run --rm --gpus all \\\n  -v /lib:/lib \\\n  $PLUGIN \\\n  install\n"},
+        {"README.md": "    docker run --gpus all -v $PWD:/w ... python w.py\n    podman run --gpus 1 img nvidia-smi\n"},
         {"go.sh": "docker run --rm --gpus all --ipc=host img python t.py\n"},
         {"go.sh": "# docker run --gpus all img\npython t.py\n"},
     ],

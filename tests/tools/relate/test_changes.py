@@ -3,7 +3,7 @@ import pytest
 
 from triage.tools.relate.changes import _step, changes
 from triage.tools.relate.line import Line
-from triage.tools.relate.moves import moves
+from triage.tools.relate.moves import described, moves
 
 STEPS = np.arange(400)
 
@@ -112,3 +112,21 @@ def test_a_fall_of_any_height_without_noise_has_a_strength():
     found = changes(np.r_[[65536.0] * 1900, 2.0 ** np.arange(15, 0, -1).repeat(3), [1.0] * 1100])
     assert found
     assert all(np.isfinite(c.strength) for c in found)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        1e-5 * (1 - np.cos(2 * np.pi * STEPS / 400)) / 2,
+        np.where(STEPS < 150, 4.0, 4.0 * np.exp(-(STEPS - 150) / 25)),
+        np.minimum(STEPS, 120) ** 2 * 1.0,
+    ],
+    ids=["a schedule", "decay", "growth"],
+)
+def test_levels_that_are_told_were_measured(way):
+    (move,) = moves([Line("lr", "lr", "a.log", STEPS.astype(float), way, STEPS)])
+    for change in move.lasting:
+        said = described(move, change)[0].split()
+        for word in said:
+            if word[-1].isdigit():
+                assert way.min() - 1e-3 * abs(way).max() <= float(word) <= 1.001 * way.max(), said

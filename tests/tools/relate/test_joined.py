@@ -366,6 +366,24 @@ def test_runs_that_differ_in_many_things_tell_nothing_apart(tmp_path):
     assert "runs-differ-in-many" not in told(tmp_path, {"runs.csv": sweep(True)})
 
 
+CAME_OUT = [
+    ("run,lr,epochs,batch,hit_pos,hit_neg,accuracy", "r{i},{lr},{e},{b},{x},{y},{a}"),
+    ("实验,学习率,轮数,批大小,真阳,假阳,预测占比,准确率", "r{i},{lr},{e},{b},{x},{y},0.4{x},{a}"),
+]
+ONE_APART = [(1e-5, 3, 64), (2e-5, 3, 64), (1e-5, 2, 64), (2e-5, 2, 32)]
+ALL_APART = [(1e-5, 3, 64), (2e-5, 2, 32), (7e-6, 4, 128), (3e-5, 5, 256)]
+
+
+@pytest.mark.parametrize(("head", "row"), CAME_OUT, ids=["en", "zh"])
+@pytest.mark.parametrize(("settings", "found"), [(ONE_APART, False), (ALL_APART, True)], ids=["one", "all"])
+def test_counts_that_came_out_are_no_settings(tmp_path, head, row, settings, found):
+    rows = [row.format(i=i, lr=lr, e=e, b=b, x=310 + 7 * i, y=12 + 3 * i, a=0.8 + i / 50)
+            for i, (lr, e, b) in enumerate(settings)]  # fmt: skip
+    told_ = told(tmp_path, {"runs.csv": [head, *rows]}).get("runs-differ-in-many")
+    assert (told_ is not None) is found
+    assert told_ is None or len(told_.data["settings"]) == 3
+
+
 @pytest.mark.parametrize(("right", "inside"), [((126, 122), True), ((126, 82), False)])
 def test_scores_inside_and_outside_their_noise(tmp_path, right, inside):
     rows = ["model,questions,accuracy", *(f"m{i},200,{k / 2:.1f}%" for i, k in enumerate(right))]

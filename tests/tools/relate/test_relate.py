@@ -412,3 +412,31 @@ def test_a_time_without_a_year_and_one_that_was_not_taken():
     waits = Column("ttft_p95_s", "measure", "ttft_p95_s", "s", np.array([0.2, 0.0, 0.3, 0.0]))
     (line,) = lines_of((), [Table("m.csv", "", (axis, waits), np.arange(2, 6))])
     assert list(line.values) == [0.2, 0.3]
+
+
+SIZES = 2.0 ** np.arange(3, 33)
+
+
+@pytest.mark.parametrize("axis", ["load", "length"])
+@pytest.mark.parametrize(
+    ("took", "told"),
+    [
+        (lambda x: 120 + x / 170e3, False),
+        (lambda x: np.sqrt(x), False),
+        (lambda x: np.where(x < 2**20, 120.0, 0.001 * x**1.5), True),
+    ],
+    ids=["in proportion", "less", "far more"],
+)
+def test_more_work_that_takes_longer_is_no_onset(axis, took, told):
+    name = "size" if axis == "load" else "prompt_length"
+    rows = table(column(name, SIZES, "axis", axis), column("time", took(SIZES), of="step_time"))
+    assert ("onset" in codes(relate(SeriesTable(), [rows]))) is told
+
+
+@pytest.mark.parametrize(("peaks", "grave"), [((3e-4,), True), ((3e-4, 3e-4), True), ((1e-4, 3e-4, 5e-4), False)])
+def test_tries_with_rates_of_their_own_do_not_contradict_one_setting(peaks, grave):
+    way = np.concatenate([np.linspace(0.1, 1, 30), np.linspace(1, 0.1, 60)])
+    tables = [table(steps(90), column("lr", p * way, of="learning_rate"), file=f"try{i}.csv")
+              for i, p in enumerate(peaks)]  # fmt: skip
+    found = relate(SeriesTable(), tables, settings(learning_rate=1e-4)).findings
+    assert any(f.code == "said-differently" and f.severity == "S2" for f in found) is grave

@@ -1,5 +1,7 @@
 """Rows of checkpoints and of models with their scores, as people head them."""
 
+import json
+
 import pytest
 
 from triage.tools.relate.scores.compared import related
@@ -75,3 +77,43 @@ def test_scores_by_different_judges_are_not_compared(tmp_path, judge):
     head = f"model,{judge},n,score"
     assert "eval-settings-differ" in codes(tmp_path, head, [r.format("x-large") for r in rows])
     assert "eval-settings-differ" not in codes(tmp_path, head, [r.format("v1") for r in rows])
+
+
+RUNS = [("claw", 41.0), ("rake", 43.5), ("rake", 68.0)]
+
+
+@pytest.mark.parametrize("model", ["in each row", "of another part", "above all"])
+def test_what_differs_measured_alike_is_not_laid_to_the_measurement(tmp_path, model):
+    named = {"model": "Osprey-9B"}
+    runs = [{"name": f"{h} {i}", "harness": h, "score": s} for i, (h, s) in enumerate(RUNS)]
+    series = {"repeats": 3, "harness": "rake", **named, "with": [66.0, 71.0, 69.0], "without": [67.0, 64.0, 70.0]}
+    text = {
+        "in each row": {"runs": [r | named for r in runs]},
+        "of another part": {"runs": runs[:1] + runs[2:], "series": series},
+        "above all": {**named, "runs": runs},
+    }[model]
+    (tmp_path / "v.json").write_text(json.dumps(text, indent=1))
+    assert "same-weights-scored-apart" not in {f.code for f in related(read_tables(tmp_path / "v.json", "v.json"))}
+
+
+@pytest.mark.parametrize("said", ["config", "", "run.setup"])
+def test_one_model_that_two_harnesses_score_apart_is_told(tmp_path, said):
+    rows = [{"name": f"{h} {i}", "harness": h, "score": s} for i, (h, s) in enumerate([("claw", 41.0), ("rake", 68.0)])]
+    text = (
+        {"results": rows, said: {"model": "Osprey-9B", "seed": 3, "gpus": 8}}
+        if said
+        else {"results": rows, "model": "Osprey-9B", "seed": 3, "gpus": 8}
+    )
+    (tmp_path / "v.json").write_text(json.dumps(text, indent=1))
+    assert "same-weights-scored-apart" in {f.code for f in related(read_tables(tmp_path / "v.json", "v.json"))}
+
+
+PARTS = [("model,part,n,macro_f1", "short", "long"), ("模型,切片,样本数,准确率", "短", "长")]
+
+
+@pytest.mark.parametrize(("head", "short", "long"), PARTS)
+@pytest.mark.parametrize(("far", "told"), [(0.0, False), (0.2, True)])
+def test_two_models_are_compared_on_the_same_part_alone(tmp_path, head, short, long, far, told):
+    rows = [f"{m},{part},{n},{score:.3f}" for m, more in (("ant", 0.0), ("bee", far))
+            for part, n, score in ((short, 1100, 0.31 + more), (long, 1180, 0.72 + more))]  # fmt: skip
+    assert ("score-differs" in codes(tmp_path, head, rows)) is told

@@ -366,3 +366,11 @@ def test_buckets_of_lengths_in_words(tmp_path):
 
     assert "8k-16k" in table(0.98, 0.97, 0.96, 0.31, 0.12)["worse-beyond-length"].message
     assert not table(0.98, 0.97, 0.95, 0.93, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("whole", "told"), [("total_params", False), ("hidden_size", False), ("总参数量", False), ("total", True)]
+)
+def test_a_share_of_items_is_not_one_of_parameters(tmp_path, whole, told):
+    rows = [f"{name},{acc},{n}" for name, acc, n in (("plain", 0.88, 23_110_400), ("gated", 0.94, 25_880_320))]
+    assert ("rates-differ" in said(tmp_path, [f"variant,top1_accuracy,{whole}", *rows])[0]) is told

@@ -13,7 +13,7 @@ from ..patch import first_in, instead, without
 from ..program import FUNCTIONS, Program, argument, key, last, passed, receiver
 from ..source import walk
 from .apart.draws import drawn_alike
-from .look import EPOCH, TEST, always, inside, keyword, source
+from .look import EPOCH, TEST, always, inside, keyword, no_grad, source
 from .rule import Fault, View, rule
 
 TRAINED = re.compile(r"(^|_)train", re.I)
@@ -212,14 +212,15 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
     """
     loops = (x for t in view.trainings for x in (t.node, *t.outer) if isinstance(x, ast.For))
     nodes = [n for x in loops for n in walk(x.iter)]
-    used = {key(n) for n in nodes} - {""}
     if view.program.mentions(".shuffle(", "IterableDataset", "streaming=True", "shuffled"):
         return
     for call, name in loaders(view):
-        value = argument(call, "shuffle")
+        if no_grad(view.program.contexts(call)):
+            continue
+        value, used = argument(call, "shuffle"), _goes_through(view, call, name, nodes)
         plain = argument(call, "sampler") is None and argument(call, "batch_sampler") is None
         sorted_ = value is None and _by_class(view.program, call)
-        if sorted_ and plain and name and name in used and not TEST.search(name):
+        if sorted_ and plain and used and not TEST.search(name):
             yield Fault(
                 call, "the training data lie class by class, and are not shuffled", "训练数据按类别排列且没有打乱"
             )
@@ -227,10 +228,23 @@ def training_data_not_shuffled(view: View) -> Iterator[Fault]:
             value is not None
             and keyword(call, "shuffle", view.program) is False
             and plain
-            and (name in used or any(call is n for n in nodes))
+            and (used or any(call is n for n in nodes))
             and not TEST.search(name)
         ):
             yield Fault(call, "the training data are not shuffled", "训练数据没有打乱", (instead(value, "True"),))
+
+
+def _goes_through(view: View, call: ast.Call, name: str, nodes: list[ast.AST]) -> bool:
+    """Whether one of these names is that of the loader, and no other's that the function makes itself."""
+    program, made = view.program, set(_made(view))
+    where = [program.scope(n) for n in nodes if name and key(n) == name]
+    return any(scope is program.scope(call) or (scope, name) not in made for scope in where)
+
+
+def _made(view: View) -> Iterator[tuple[ast.AST, str]]:
+    for call, name in loaders(view):
+        if isinstance(view.program.statement(call), ast.Assign):
+            yield view.program.scope(call), name
 
 
 def _by_class(program: Program, call: ast.Call) -> bool:

@@ -343,3 +343,18 @@ def option(program: Program, call: ast.Call, name: str) -> ast.expr | None:
             if found is not None:
                 return found
     return None
+
+
+NO_WEIGHTS = re.compile(r"(tokeni[sz]er|processor|config|extractor|scheduler|vocab)\w*(\.from_pretrained)?$", re.I)
+
+
+def no_weights(program: Program, call: ast.Call) -> bool:
+    """Whether what is read by its name is a tokenizer or a configuration, which no optimizer has a state of."""
+    return NO_WEIGHTS.search(program.path(call.func)) is not None
+
+
+def behind_training(view: View, call: ast.Call) -> bool:
+    """Whether it stands behind a training of its own function: the best weights are taken, and nothing goes on."""
+    scope = view.program.scope(call)
+    own = [t.node for t in view.trainings if view.program.scope(t.node) is scope]
+    return bool(own) and all((n.end_lineno or n.lineno) < call.lineno for n in own)

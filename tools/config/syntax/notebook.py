@@ -1,4 +1,7 @@
-"""Notebooks as Python programs: the code cells in order, without magic lines and without cells that do not parse."""
+"""Notebooks as Python programs: the code cells in order, without magic lines and without cells that do not parse.
+
+The cells behind the last that ran did not; nor did any of a notebook of which no cell ran, beside one that did run.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,35 @@ import json
 import re
 import warnings
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from ...findings import TriageError
+from ...reading import head
 from . import pythonfile
-from .source import Item, Refused, Source, source
+from .source import MAX_BYTES, Item, Refused, Source, source
 
 SOURCE = re.compile(r'"source"\s*:\s*(\[|"(?:[^"\\\n]|\\.)*")')
 STRING = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")\s*,?')
 MAGIC = re.compile(r"^([ \t]*)[!%].*", re.MULTILINE)
+RAN = re.compile(rb'"execution_count"\s{0,4}:\s{0,4}\d|"output_type"\s{0,4}:')
+"""What stands in a file of which a cell ran."""
+
+
+def idle(paths: Iterable[Path]) -> set[Path]:
+    """The notebooks of a run none of whose cells ran, where those of another did: people's models and plans."""
+    some = [p for p in paths if p.suffix.lower() == ".ipynb"]
+    ran = {p for p in some if len(some) > 1 and _ran(p)}
+    return set(some) - ran if ran else set()
+
+
+def _ran(path: Path) -> bool:
+    try:
+        return RAN.search(head(path, MAX_BYTES["notebook"])) is not None
+    except (OSError, TriageError):
+        return True
 
 
 def read(text: Source) -> list[Item]:
@@ -37,9 +61,10 @@ def code_lines(text: Source) -> list[tuple[str, int]]:
         cells = [c for c in document["cells"] if isinstance(c, dict)]
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise Refused(f"{text.name}: not a notebook: {type(error).__name__}") from None
+    ran = [i for i, cell in enumerate(cells) if cell.get("cell_type") == "code" and _told(cell)]
     strings = iter(_strings(text.text))
     lines: list[tuple[str, int]] = []
-    for cell in cells:
+    for i, cell in enumerate(cells):
         wanted = cell.get("source")
         wanted = [wanted] if isinstance(wanted, str) else wanted
         if not isinstance(wanted, list) or not all(isinstance(w, str) for w in wanted):
@@ -47,9 +72,16 @@ def code_lines(text: Source) -> list[tuple[str, int]]:
         placed = next((own for own in strings if [value for value, _ in own] == wanted), None)
         if placed is None:
             break
+        if ran and i > ran[-1]:
+            break
         if cell.get("cell_type") == "code" and _parses("".join(wanted)):
             lines += [*placed, ("\n", placed[-1][1] if placed else 0)]
     return lines
+
+
+def _told(cell: dict[str, Any]) -> bool:
+    """Whether a cell says that it ran."""
+    return isinstance(cell.get("execution_count"), int) or bool(cell.get("outputs"))
 
 
 def without_magic(line: str) -> str:

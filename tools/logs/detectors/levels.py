@@ -177,6 +177,9 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
         yield finding("accuracy-decline", S2, [(points, at), (points, -1)], en, zh, baseline=high, last=last)
 
 
+HELD_WELL, KEPT, RISEN = 0.8, 0.02, 1.25
+"""Share of held-out rows that are right, how far it may lie below its best level, and the held-out loss over its lowest
+level, up to which what was learned carries over. Own judgement."""
 MOST_NATS = 30.0
 """Guessing among 250,000 tokens costs 12.5, and weights that are badly begun some more; a loss far above is a squared
 error or a sum, of which next to nothing says that something was learned, and not that rows are known by heart."""
@@ -188,7 +191,7 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     after at least three epochs where it did not, and no evaluation as low says that this carries over to other rows.
 
     A loss that was low from the start is masked or broken, not learned by heart. S3 where the task's own held-out score
-    still improves. Own judgement.
+    still improves, or is high and as good as ever. Own judgement.
     """
     loss, epoch = _supervised(track, 5), track.points("epoch")
     if loss is None:
@@ -209,12 +212,34 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     if _in_first_pass(loss, epoch, least) is not None:
         return
     when, when_zh = (f"after {epochs:.3g} epochs", f"在 {epochs:.3g} 个 epoch 后") if epochs else ("at the end", "最后")
-    en = f"{loss.key} is {last:.3g} {when} ({first:.3g} at the start): the rows are known by heart."
-    zh = f"{loss.key} {when_zh}为 {last:.3g}（开始时 {first:.3g}）：训练样本已被背下来。"
+    en = f"{loss.key} is around {last:.3g} {when} ({first:.3g} at the start): the rows are known by heart."
+    zh = f"{loss.key} {when_zh}约为 {last:.3g}（开始时 {first:.3g}）：训练样本已被背下来。"
     score = scored(track, loss, 0)
-    severity = S3 if score and score.better else S2
+    severity = S3 if (score and score.better) or _carries_over(track) else S2
     levels = {"epochs": epochs, "baseline": first, "last": last}
     yield finding("train-loss-memorised", severity, [(loss, -1), (loss, 0)], en, zh, **levels)
+
+
+def _carries_over(track: Track) -> bool:
+    """Whether what was learned holds for rows that were held out: most of them are right, at the end as at the best
+    time, and their loss has not left its lowest level."""
+    loss = track.points("eval_loss", 4)
+    if loss is not None and float(loss.values[-_fifth(loss) :].mean()) > RISEN * float(
+        means(loss.values, _fifth(loss)).min()
+    ):
+        return False
+    for points, way in task_scores(track):
+        values = points.values / (100.0 if points.values.max() > 1 else 1.0)
+        if way < 0 or len(values) < 4 or not HELD_WELL <= values.max() <= 1:
+            continue
+        level = means(values, _fifth(points))
+        if level[-1] >= max(HELD_WELL, level.max() - KEPT):
+            return True
+    return False
+
+
+def _fifth(points: Series) -> int:
+    return max(2, len(points) // 5)
 
 
 def _in_first_pass(loss: Series, epoch: Series | None, least: float) -> int | None:

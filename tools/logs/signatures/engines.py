@@ -127,4 +127,12 @@ ROWS = (
         ("RuntimeError: Decode out of memory. Try to lower your batch size.", "RuntimeError: Loading the model took all memory. No enough memory for cache"),
         ("Decode out of memory happened. #retracted_reqs: 1", "KV cache memory: 12 GiB", "Sequence group 3 is preempted because there is not enough KV cache space"),
     ),
+    Signature(
+        "requests-refused", S2,
+        r"(?i)(request|query|call|completion|prompt|warm-?up|请求|调用)\s?(\S{1,20}\s)?(failed|error|失败|出错).{0,200}(connection refused|ECONNREFUSED|Errno (61|111)\b|actively refused|拒绝连接|连接被拒)",
+        "requests were refused: nothing listened at that address any more, or not yet", "请求被拒绝连接：该地址上没有服务在监听",
+        ("  x Request failed: <urlopen error [Errno 61] Connection refused>", "ERROR request 17 failed: connect ECONNREFUSED 127.0.0.1:8080", "第 3 次请求失败: [Errno 111] 连接被拒绝"),
+        ("Request failed: 429 Too Many Requests", "health request failed: Connection refused, retrying in 2 s", "connection refused by peer, waiting for the server"),
+        must_not=r"(?i)retry|wait|health|ready|poll|重试|等待",
+    ),
 )  # fmt: skip

@@ -131,4 +131,23 @@ ROWS = (
         must_not=r"(?i)lora|head|classifier|score|adapter|seed",
         lasting=True,
     ),
+    Signature(
+        "weights-built-otherwise",
+        S2,
+        r"(?i)\b(weights|checkpoint|ckpt|model|adapter)\b.{0,40}\b(trained|tuned|saved|exported|converted|created)\s(with|using|under)\s.{1,100}\b(but|while|whereas|however)\b.{0,80}\b(config\w*|model|does|doesn't|isn't|without|disabled|uses|has|not)\b|(权重|检查点|模型)[^。]{0,20}(训练|保存|导出|转换)时(使用|采用|启用|用)了?[^。]{1,60}(但|而|却)[^。]{0,40}(没有|未|不|使用|采用)",
+        "the weights were made for a model that is built otherwise than the one they are put into: nothing fails, and what it computes is off",
+        "权重是为另一种构造的模型训练的：加载不报错，但算出来的东西有偏差",
+        (
+            "factory.py:372: UserWarning: These pretrained weights were trained with QuickGELU activation but the model config does not have that enabled.",
+            "WARNING the checkpoint was saved with tied embeddings, but this model has tie_word_embeddings=False",
+            "警告：该权重训练时使用了 RMSNorm，但当前模型配置没有启用",
+        ),
+        (
+            "The model was trained with 8 GPUs but only 4 are there, the model is resharded",
+            "checkpoint was saved with torch version 2.1 but this model uses 2.4",
+            "The tokenizer was saved with a chat template",
+        ),
+        must_not=r"(?i)version|gpus?\b|devices?\b|world.?size|process|\branks?\b|precision|dtype|float|\bbf16|\bfp16|版本|显卡|进程|精度",
+        lasting=True,
+    ),
 )

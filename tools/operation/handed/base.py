@@ -36,6 +36,8 @@ ASSIGNS = bounded(
 )
 LINK = bounded(r"(?:^|\s)(\d{4}-\d\d-\d\d)?(?: \d\d:\d\d\S{0,20})? ?([\w./@+-]+) -> ([\w./@+-]+)")
 NOT_BASE = bounded(r"(?i)tokeni[sz]er|template|vocab|config\.json|\bcp\b|分词|模板|\bteacher\b|reward|judge|draft")
+TELLS = bounded(r"(?i)\bhelp\s?=|\busage\b|\be\.g\.|\bexamples?\b|用法|示例|例如|比如")
+"""From here on a line tells how something may be called."""
 NOT_NAME = bounded(r"(?i)^(?:model|models|base|dtype|from|path|name|none|null|true|false|the|a|an|and|is|was|with|for|of|in|to|on"
                    r"|load\w*|read\w*|weights?|merg\w+|fus\w+|adapter\w*|lora\w*|float\d+|bfloat\d+|bf16|fp16|fp32|cpu|cuda|args|same|this|that|it"
                    r"|self|\d[\d.]*[kmb]?)$")  # fmt: skip
@@ -150,12 +152,13 @@ def _trained_on(text: Text) -> Iterator[Named]:
 
 def _named(text: Text, patterns: Sequence[re.Pattern[str]]) -> Iterator[Named]:
     """The bases that a file names, with the variables of its own resolved."""
-    set_ = {m[1]: m[2] for line in text.lines[:400] if (m := ASSIGNS.match(line))}
-    for number, line in enumerate(text.lines[:400], 1):
+    set_ = {m[1]: m[2] for line in text.run[:400] if (m := ASSIGNS.match(line))}
+    for number, line in enumerate(text.run[:400], 1):
         if NOT_BASE.search(line.split("--")[0][:60]) or line.lstrip().startswith("#"):
             continue
+        said = TELLS.split(line)[0]
         for pattern in patterns:
-            for found in pattern.finditer(line):
+            for found in pattern.finditer(said):
                 name = set_.get(found[1].strip("${}"), found[1])
                 real = "/" in name or any(c.isdigit() for c in name)
                 if real and "$" not in name and not NOT_NAME.match(name) and not ADAPTER.search(name) and len(name) > 3:

@@ -50,6 +50,8 @@ LEARNS = bounded(
     r"|损失|学习率"
 )
 
+QUOTES = bounded(r"\"\"\"|'''")
+
 
 @dataclass(frozen=True)
 class Text:
@@ -77,7 +79,7 @@ class Text:
 
     def _merges(self, base: str) -> bool:
         named = MERGES.search(base) or MERGES.search(self.name)
-        some = any(MERGES.search(line[:400]) and not line.lstrip().startswith(("#", "//")) for line in self.lines[:200])
+        some = any(MERGES.search(line[:400]) and not line.lstrip().startswith(("#", "//")) for line in self.run[:200])
         packs = PACKS.search(self.name) and any(ADAPTER.search(line[:400]) for line in self.lines[:200])
         suffix = base.rpartition(".")[2].lower()
         told = suffix in ("md", "csv", "tsv", "jsonl") or (suffix == "txt" and not (named or PACKS.search(self.name)))
@@ -91,6 +93,19 @@ class Text:
     @cached_property
     def whole(self) -> str:
         return "\n".join(self.lines[:400])
+
+    @cached_property
+    def run(self) -> tuple[str, ...]:
+        """The lines, of a program those in texts over several lines left empty: what they say is told, and not done."""
+        if not self.name.endswith(".py"):
+            return self.lines
+        kept, open_ = list[str](), ""
+        for line in self.lines:
+            inside, rest = bool(open_), line
+            while (found := (re.search(re.escape(open_), rest) if open_ else QUOTES.search(rest))) is not None:
+                open_, rest = "" if open_ else found[0], rest[found.end() :]
+            kept.append("" if inside or open_ else line)
+        return tuple(kept)
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         return any(pattern.search(line[:WIDE]) for line in self.lines[:400])

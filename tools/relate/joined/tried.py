@@ -190,7 +190,7 @@ def _confounded(table: Table) -> Iterator[Finding]:
                  and len(set(texts(c).tolist())) == len(table)), None)  # fmt: skip
     if score is None or name is None or not 3 <= len(table) <= MOST_RUNS:
         return
-    varied = [c for c in table.columns if c not in (score, name) and not means(RESULT, c.name)
+    varied = [c for c in table.columns if c not in (score, name) and not _came_out(c)
               and plain(c.name) != "seed" and len(set(texts(c).tolist())) > 1 and not _names(c)]  # fmt: skip
     if len(varied) < MANY or sum(map(_is_set, varied)) < KNOWN:
         return
@@ -216,6 +216,14 @@ def _confounded(table: Table) -> Iterator[Finding]:
         _cells(table, score, (best, first)),
         {"best": str(said[best]), "settings": names, "least": min(counts.values()), "runs": len(table)},
     )  # fmt: skip
+
+
+def _came_out(column: Column) -> bool:
+    """Whether it was measured and not set: by its name, or a number of no setting's name, another in most rows."""
+    values = column.values
+    if means(RESULT, column.name) or values.dtype.kind != "f":
+        return bool(means(RESULT, column.name))
+    return not _is_set(column) and 2 * len(set(values.tolist())) > len(values)
 
 
 def _is_set(column: Column) -> bool:

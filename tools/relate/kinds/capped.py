@@ -31,6 +31,12 @@ ENDS = bounded(r"stop|finish|end_?reason|eos|结束")
 CUT = frozenset(("length", "max_tokens", "max_length", "limit", "truncated", "cut", "maxlen", "max_new_tokens"))
 ENDED = frozenset(("stop", "eos", "end_turn", "stop_sequence", "tool_calls", "function_call", "eos_token"))
 SCORE = bounded(r"(?:^|_)(?:score|correct|acc\w*|right|pass\w*|solved|reward|em|f1|ok|hit)(?:_|$)|得分|正确|通过")
+PACE = bounded(
+    r"(?:^|_)(?:ttft|tpot|itl|tps|tok\w{0,5}_?(?:per_?|/)s\w{0,6}|throughput|latency|e2e\w{0,8}|prefill\w{0,6}|decode\w{0,6}"
+    r"|total_?time\w{0,3}|duration\w{0,3}|elapsed\w{0,3}|wall\w{0,6})(?:_|$)|吞吐|延迟|耗时|首字|速度"
+)
+PACED = 2
+"""Columns of speed or time from which on a table without a score or an end is one of a benchmark of speed. Ours."""
 LIMIT = bounded(r"max_?(?:gen|new|out|completion|response|tok|len)|gen\w*_(?:len|tok|limit)"
                 r"|(?:token|length)_(?:limit|budget)"
                 r"|最大(?:输出|生成|长度)|max_tokens")  # fmt: skip
@@ -77,7 +83,10 @@ def _of(table: Table) -> Capped | None:
             return None
     if at.sum() < LEAST or at.mean() < SHARE or at.all():
         return None
-    score = next((c for c in table.columns if c.values.dtype.kind == "f" and means(SCORE, c.name)), None)
+    score = next((c for c in table.columns if c.values.dtype.kind == "f" and means(SCORE, c.name)
+                  and np.isfinite(c.values).any()), None)  # fmt: skip
+    if score is None and ends is None and len([c for c in table.columns if means(PACE, c.name)]) >= PACED:
+        return None  # a benchmark of speed writes as many tokens as it was asked to
     return Capped(table, size, limit, at, score)
 
 

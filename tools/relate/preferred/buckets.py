@@ -13,6 +13,7 @@ import numpy as np
 
 from ...data.statistics import wilson
 from ...findings import Evidence, Finding, Severity
+from ...metrics import canonical
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from .places import SIZE, cells, spelled
@@ -174,7 +175,7 @@ def _ranges(label: Column, said: list[str], about: str) -> list[float | None]:
         return [None] * len(said)
     middle = [_middle(v) for v in said]
     known = [m for m in middle if m is not None]
-    if len(known) < 3:
+    if len(known) < 3 or not _of_length(label.name, said):
         return [None] * len(said)
     if min(known) < 0 < max(known):
         if not (SIGNED.search(label.name.lower()) or SIGNED.search(about)):
@@ -183,6 +184,21 @@ def _ranges(label: Column, said: list[str], about: str) -> list[float | None]:
     if min(known) > 0 and min(known) < 0.9 and max(known) > 1.1 and RATIO.search(f"{head} {about}"):
         return [None if m is None or 0.9 <= m <= 1.1 else m - 1 for m in middle]
     return [None] * len(said)
+
+
+def _of_length(name: str, said: list[str]) -> bool:
+    """Whether labels are of lengths: their own head says so, or they are ranges below a head that names nothing else.
+
+    A file on tokens also holds measures and their change (`PPL delta`: 0.62, 0.24, -62%), which are no ranges.
+    """
+    head = spelled(name)
+    if SIZE.search(head) or LONGER.search(head):
+        return True
+    if canonical(name) is not None or RIGHT.search(head):
+        return False
+    ranges = [v for v in said if len(_ends(v)) == 2 or BELOW.search(v) or ABOVE.search(v)]
+    rest = SIGNED.sub("", RATIO.sub("", name.lower())).strip(" _-:()（）")
+    return 2 * len(ranges) > len(said) or not rest
 
 
 def _ends(said: str) -> list[float]:

@@ -15,6 +15,8 @@ from .blank import blank
 from .cells import silent_cells
 from .counted import of_how_many, scored_nothing
 from .detected import detected
+from .errors import beyond_reference
+from .formats import by_format
 from .preferring import preferring
 from .read import results
 from .sided import one_sided
@@ -43,6 +45,9 @@ CODES = declare(
     ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
+    ("error-rate-above-one", RESULTS, "a rate of wrong words or letters is above 1 beside others that are low"),
+    ("quantised-as-large-as-whole", RESULTS, "a row of weights in fewer bits has the size of the whole model"),
+    ("quantised-behind-its-format", RESULTS, "one of two rows of as many bits lost far more than the other"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -58,6 +63,8 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *detected(rows, tables),
         *one_sided(rows),
         *beyond_all(rows),
+        *beyond_reference(rows),
+        *by_format(rows),
         *come_out_alike(rows),
         *of_how_many(rows),
         *scored_nothing(rows),

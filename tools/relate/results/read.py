@@ -16,6 +16,7 @@ import numpy as np
 
 from ...findings import Evidence
 from ...patterns import bounded
+from ...tables.series import apart
 from ...tables.table import Column, Table
 from ..line import plain
 from ..scores.read import HOLDERS
@@ -118,7 +119,8 @@ def results(tables: Sequence[Table]) -> list[Row]:
 def _is_curve(table: Table) -> bool:
     """Whether its rows go along a way, most of them; a duration is none where every row has a label of its own."""
     placed = [c for c in table.of("axis") if c.values.dtype.kind != "f" or np.isfinite(c.values).mean() > 0.5]
-    ways = {c.of for c in placed} & {*ALONG} if len(table) > 1 else set()
+    ways = {c.of for c in placed if c.values.dtype.kind != "f" or not apart(table, c)}
+    ways = ways & {*ALONG} if len(table) > 1 else set()
     own = any(len({*c.values.tolist()}) == len(table) for c in table.of("group") if c.values.dtype.kind == "O")
     return bool(ways - {"time"} if own else ways)
 

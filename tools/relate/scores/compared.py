@@ -33,6 +33,9 @@ SAME_SIZE = 1.2
 UNKNOWN = 5.0
 """Points that one model's two scores lie apart at least where no error of theirs is known. Own judgement."""
 
+APART = 0.5
+"""Share of a difference between two ways of measuring that one way alone may show. Own judgement."""
+
 
 def related(tables: Sequence[Table]) -> list[Finding]:
     """What the scores of a run say."""
@@ -66,8 +69,10 @@ def _named_task(row: Scored) -> str:
 
 
 def _of_one_set(a: Scored, b: Scored) -> bool:
-    """Whether both can be of the same items: their files name no two benchmarks, and as many were scored."""
-    named = {_named_task(a), _named_task(b)} - {""}
+    """Whether both can be of the same items: their files and labels name no two, and as many were scored."""
+    named, other = {_named_task(a), _named_task(b)} - {""}, dict(b.labels)
+    if any(other.get(name, value) != value for name, value in a.labels):
+        return False
     return len(named) < 2 and (a.n is None or b.n is None or max(a.n, b.n) <= SAME_SIZE * min(a.n, b.n))
 
 
@@ -96,11 +101,23 @@ def _rescored(rows: list[Scored]) -> list[Finding]:
             and a.step == b.step
             and (z := _z(a, b) or _far(a, b)) >= AGAIN
             and (best is None or z > best[0])
+            and not _alike_apart(rows, a, b)
         ):
             best = (z, a, b)
     if best is None:
         return []
     return [_by_template(*best) or _harness(*best, _measured_alike(rows, *best[1:]))]
+
+
+def _alike_apart(rows: list[Scored], a: Scored, b: Scored) -> bool:
+    """Whether the same weights, measured alike, lie apart about as far as two that were not: something else differs."""
+    far = APART * abs(a.value - b.value)
+    return any(
+        row is not one and row.setup == one.setup and abs(row.value - one.value) >= far
+        and (row.metric, row.task, row.weights, row.model, row.step)
+        == (one.metric, one.task, one.weights, one.model, one.step)
+        for row in rows for one in (a, b)
+    )  # fmt: skip
 
 
 def _by_template(z: float, a: Scored, b: Scored) -> Finding | None:

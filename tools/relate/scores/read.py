@@ -30,7 +30,7 @@ SETUP = bounded(
     r"|(?:^|_)(?:metric_)?filter$|^(?:temperature|decoding|max_(?:gen|new)_\w*tokens|limit|backend|dtype)$"
 )
 """Columns that say how a score was measured."""
-MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)")
+MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)|^模型(?:名称?)?$")
 NAMED = bounded(r"(?:^|_)(?:model_args|pretrained|model_name(?:_or_path)?|model_path|checkpoint_path)$")
 """Columns that name the model where another one may only say what loads it (`hf`, `vllm`)."""
 WEIGHTS = bounded(r"^(?!.{0,60}(?:template|tokenizer|prompt|data|config|code|git|harness)).{0,60}"
@@ -50,6 +50,8 @@ KEY = "$key"
 HOLDERS = ("results", "result", "metrics", "scores", "eval", "evaluation", "summary", "data", "test", "val", "all")
 """Parts of a score's path that name no task."""
 MOST_ROWS = 100_000
+LABEL = 60
+"""Letters up to which a cell is a label, and no text."""
 MOST_ROW = 200
 """Places on the way of a table's scores, above which they are a series and not a row of checkpoints."""
 MEAN_ROWS, MEAN_PARTS, ROUNDED = 4, 3, 0.06
@@ -74,16 +76,36 @@ class Scored:
     setup: tuple[tuple[str, str], ...]
     evidence: Evidence
     n: int | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    """What else tells rows of its table apart: which part of the items it is of."""
 
 
 def scored_rows(tables: Sequence[Table]) -> list[Scored]:
     """Every score of every table; what is written once in a file holds for all of its rows."""
-    constant: dict[str, dict[str, str]] = {}
+    by_file: dict[str, list[Table]] = {}
     for table in tables:
-        if len(table) == 1:
-            said = {plain(c.name): _cell(c, 0) for c in table.columns}
-            constant.setdefault(table.file, {}).update(said)
-    return [row for table in tables for row in _rows(table, constant.get(table.file, {}))]
+        by_file.setdefault(table.file, []).append(table)
+    return [row for some in by_file.values() for row in _of_file(some)]
+
+
+def _of_file(tables: Sequence[Table]) -> Iterator[Scored]:
+    """Scores with what their file says once; a part with rows or scores of its own speaks of those alone."""
+    once = [(t, _own(t, tables), {plain(c.name): _cell(c, 0) for c in t.columns}) for t in tables if len(t) == 1]
+    for table in tables:
+        around: dict[str, str] = {}
+        for said, own, values in once:
+            if not own or _holds(said, table):
+                around.update(values)
+        yield from _rows(table, around)
+
+
+def _holds(outer: Table, inner: Table) -> bool:
+    return not outer.part or f"{inner.part}.".startswith(f"{outer.part}.")
+
+
+def _own(said: Table, tables: Sequence[Table]) -> bool:
+    """Whether the part of a file in which something is said once holds what that is said of."""
+    return any(map(_is_score, said.of("measure"))) or any(len(t) > 1 and _holds(said, t) for t in tables)
 
 
 def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
@@ -103,6 +125,8 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
         return  # measured all along the training: a series, not a row of checkpoints
     told_of: dict[str, Where] = {**around, **beside}
     named = [(name, where) for name, where in told_of.items() if SETUP.search(name) and not _no_setup(name, where)]
+    taken = [*said.values(), *(where for _, where in named)]
+    parts = [c for c in beside.values() if not any(c is t for t in taken) and _parts(c)]
     keys: Where = next((c for c in table.columns if c.name == KEY), "")
     for column in scores:
         path = _on_the_path(column)
@@ -112,7 +136,14 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
             setup = tuple(sorted((name, _cell(where, i)) for name, where in named))
             told = {name: _cell(where, i) for name, where in said.items()}
             told["task"] = told["task"] or _cell(keys, i) or path
-            yield _row(table, i, column, scale, told, setup, _step(way, i))
+            labels = tuple((plain(c.name), _cell(c, i)) for c in parts)
+            yield replace(_row(table, i, column, scale, told, setup, _step(way, i)), labels=labels)
+
+
+def _parts(column: Column) -> bool:
+    """Whether a column of words names parts that several rows are of, and is no name of each row."""
+    values = [str(v) for v in column.values] if column.values.dtype.kind == "O" else []
+    return 1 < len({*values}) < len(values) and max(map(len, values)) <= LABEL
 
 
 def _means(table: Table, scores: Sequence[Column]) -> list[Column]:

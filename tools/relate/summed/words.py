@@ -36,10 +36,13 @@ COUNTED: Mapping[str, re.Pattern[str]] = {
 }
 """What a count or a share is of -> its names."""
 WHOLE = bounded(
-    r"(?:^|_)(?:n|num|count|total|pairs|docs|documents|samples|items|rows|examples|questions|conversations|requests"
+    r"^(?!.{0,60}(?:^|_)(?:params?|parameters?|flops|g?macs|bytes|[kmgt]i?b|seconds?|secs?|ms|time|epochs?|steps?|layers?"
+    r"|gpus?|memory|mem|vram|parameter_\w{1,12}|(?:batch|hidden|model|vocab|patch|kernel|window|image|file|cache|embed\w{0,6})_?size)(?:_|$)"
+    r"|.{0,60}(?:参数|参_count|耗时|显存|层数)).{0,60}?(?:(?:^|_)(?:n|num|count|total|pairs|docs|documents|samples|items|rows|examples|questions|conversations|requests"
     r"|prompts|size|support|trials|records|texts|passages|n_pairs|n_docs|n_items)(?:_|$)|样本数|文档数|条数|总数|题数|对数|数量|输入文档"
-    r"|请求数"
+    r"|请求数)"
 )
+"""What counts the items that something is of; parameters, bytes, steps and sizes of a model are none."""
 SHARE = bounded(r"(?:^|_)(?:rate|share|ratio|pct|percent|frac|fraction|acc|accuracy|prop|weight|proportion)(?:_|$)"
                 r"|率|占比|比例|份额|配比|%")  # fmt: skip
 SCORED = bounded(r"(?:^|_)scores?(?:_|$)|得分|分数|评分|分值")

@@ -38,6 +38,8 @@ QUALITY = ("dataset", "epochs", "init")
 ENDED = {"oom": ("ran out of memory", "显存不足"), "breaks": ("diverged or gave NaN", "发散或出现 NaN"),
          "fails": ("failed", "失败"), "worse": ("ended worse", "结果更差")}  # fmt: skip
 MANY, MOST_ATTEMPTS = 2, 10
+MOSTLY = 0.5
+"""Share of the repetitions of a trial that ends badly above which its settings, and not chance, are what it ended by."""
 
 
 class Turn(NamedTuple):
@@ -76,6 +78,12 @@ def _alike(some: Trials, but: str) -> list[tuple[int, int]]:
             if not _same(values[i], values[j]) and all(_same(v[i], v[j]) for v in others)]  # fmt: skip
 
 
+def _again(some: Trials, row: int) -> list[int]:
+    """The rows that are alike in every setting: the row itself, and its repetitions."""
+    columns = [v for _, v in some.factors.values()]
+    return [k for k in range(len(some.table)) if all(_same(v[row], v[k]) for v in columns)]
+
+
 def _same(a: object, b: object) -> bool:
     return a == b or (isinstance(a, float) and isinstance(b, float) and np.isnan(a) and np.isnan(b))
 
@@ -87,7 +95,7 @@ def _broken(some: Trials) -> Iterator[Turn]:
         return
     for factor, (column, values) in column_of.items():
         pairs = [(i, j) if bad[i] else (j, i) for i, j in _alike(some, factor) if bad[i] != bad[j]]
-        if not pairs:
+        if not pairs or np.mean([bad[k] for i, _ in pairs for k in _again(some, i)]) <= MOSTLY:
             continue
         ill, well = {values[i] for i, _ in pairs}, {values[j] for _, j in pairs}
         if values.dtype.kind == "f":

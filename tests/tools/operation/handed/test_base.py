@@ -37,10 +37,12 @@ def codes(folder, files):
         {"a/adapter_config.json": adapter("/m/wren-1b-2501"), "ls.txt": "lrwxrwxrwx 1 a a 9 2025-06-01 wren-1b -> wren-1b-2506\n",
          "bake.py": 'from peft import PeftModel\nBASE = "/m/wren-1b"\nm = AutoModelForCausalLM.from_pretrained(BASE)\n'
                     'm = PeftModel.from_pretrained(m, "a").merge_and_unload()\n'},
+        {"a/adapter_config.json": adapter("acme/wren-1b"), "merge.py": '"""Merge."""\nBASE = "acme/wren-7b"\n'
+         'm = PeftModel.from_pretrained(AutoModel.from_pretrained(BASE), "a").merge_and_unload()\n'},
         {"a/adapter_config.json": adapter("/c/models--acme--wren/snapshots/0c1e77d4aa"), "merge.log":
          "merging adapter a\nbase model: /c/models--acme--wren/snapshots/b94be20711\n"},
     ],
-    ids=["another version", "a configuration", "Chinese", "a link", "a revision"],
+    ids=["another version", "a configuration", "Chinese", "a link", "below a docstring", "a revision"],
 )  # fmt: skip
 def test_another_base(tmp_path, files):
     assert codes(tmp_path, files) == ["merged-into-another-base"]
@@ -77,8 +79,15 @@ def test_another_sum(tmp_path, files):
          "merge.sh": "merge --base /m/wren-1b-2501 --lora b\n"},
         {"a/adapter_config.json": adapter("/m/wren-1b-2506"),
          "merge.sh": "merge --base /m/wren-1b-2506 --lora a --out /m/wren-1b-tuned\ncp /m/wren-1b-2501/tokenizer.json out/\n"},
+        {"a/adapter_config.json": adapter("acme/wren-1b"), "merge.py": '"""Merge an adapter.\n\n    python merge.py --base_model acme/wren-7b '
+         '--lora a\n"""\nimport sys\nmodel = PeftModel.from_pretrained(load(sys.argv[1]), "a").merge_and_unload()\n'},
+        {"a/adapter_config.json": adapter("acme/wren-1b"), "导出合并.py": "USAGE = '''\n合并: --base_model acme/wren-7b\n'''\n"
+         "args.add_argument('--base_model', help='例如 acme/wren-7b')\nmodel.merge_and_unload()\n"},
+        {"a/adapter_config.json": adapter("acme/wren-1b"), "merge.sh": 'echo "usage: merge --base acme/wren-7b --lora a"\n'
+         'python merge_lora.py "$@"\n'},
     ],
-    ids=["a mirror", "the same in four bits", "an alias", "a link to it", "no merge", "equal", "programs", "two adapters", "tokenizer"],
+    ids=["a mirror", "the same in four bits", "an alias", "a link to it", "no merge", "equal", "programs", "two adapters", "tokenizer",
+         "a docstring", "texts of a program", "how it is called"],
 )  # fmt: skip
 def test_one_base(tmp_path, files):
     assert codes(tmp_path, files) == []

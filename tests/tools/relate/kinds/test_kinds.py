@@ -123,6 +123,24 @@ def test_lengths_that_end_by_themselves_are_at_no_limit(found):
     assert not {"rows-at-limit", "answers-lost-at-limit"} & found({"gen/a.jsonl": answers(100_000)}).keys()
 
 
+SPEEDS = [
+    ("prompt_kind,run,ttft_ms,decode_tps,completion_tokens,total_time_s", "{k},{i},{t},61.5,{n},4.{i}"),
+    ("模型,首字延迟,吞吐,输出token", "m{i},{t},58.1,{n}"),
+]
+
+
+@pytest.mark.parametrize(("head", "row"), SPEEDS)
+@pytest.mark.parametrize(
+    ("more", "cell", "told"), [("", "", False), (",score", ",{c}", True), (",finish", ",{e}", True)]
+)
+def test_a_benchmark_of_speed_writes_as_much_as_it_was_asked_to(found, head, row, more, cell, told):
+    sizes = [256 if i % 6 else 90 + i for i in range(36)]
+    rows = [(row + cell).format(k="code", i=i, t=200 + i, n=n, c=int(n < 256), e="length" if n == 256 else "stop")
+            for i, n in enumerate(sizes)]  # fmt: skip
+    codes = {"rows-at-limit", "answers-lost-at-limit"} & found({"bench.csv": [head + more, *rows]}).keys()
+    assert bool(codes) is told
+
+
 def test_answers_of_which_none_says_that_it_was_cut_are_at_no_limit(found):
     rows = [row[:-1] + ', "finish_reason": "stop"}' for row in answers(31)]
     assert not {"rows-at-limit", "answers-lost-at-limit"} & found({"gen/a.jsonl": rows}).keys()

@@ -88,6 +88,29 @@ def test_other_tables_are_let_be(tmp_path, text):
     assert told(tmp_path, "results.csv", text) == []
 
 
+MEASURES = """# Mean over 900 tokens, INT4 against mixed
+
+| measure | INT4 | mixed | change |
+|---|---|---|---|
+| {0} | 0.81 | 0.29 | -64% |
+| Top-5 agreement | 78.10% | 88.30% | +10.20% |
+"""
+
+
+@pytest.mark.parametrize("measure", ["Perplexity delta", "KL 差", "Δ logit norm", "gap to bf16"])
+def test_measures_and_their_change_are_no_lengths(tmp_path, measure):
+    assert told(tmp_path, "quantised.md", MEASURES.format(measure)) == []
+
+
+@pytest.mark.parametrize("head", ["bucket", "区间", "Δ"])
+def test_ranges_below_a_head_that_names_nothing_else(tmp_path, head):
+    rows = "\n".join(
+        f"| {r} | 90 | {s} |" for r, s in zip(("<-80", "-80~0", "0~80", ">80"), (0.1, 0.2, 0.8, 0.9), strict=True)
+    )
+    text = f"# RM by token diff of chosen and rejected\n\n| {head} | pairs | acc |\n|---|---|---|\n{rows}\n"
+    assert told(tmp_path, "rm.md", text) == ["score-follows-length"]
+
+
 @pytest.mark.parametrize(("short", "found"), [(0.12, True), (0.68, False)])
 def test_ranges_as_the_keys_of_an_object(tmp_path, short, found):
     text = json.dumps({"acc_by_len_gap": {"<-200": short, "-200~0": short + 0.1, "0~200": 0.85, ">200": 0.97}})

@@ -15,7 +15,7 @@ from ...program import Binding, Program, key, last, receiver
 from ...source import walk
 from ...training import Training
 from ..apart.rotating import rotated_first
-from ..look import inside, source
+from ..look import behind_training, inside, no_weights, source
 from ..rule import Fault, View, rule
 
 KEPT = {"optimizer": r"opt(im|imizer)?(_state)?(_dict)?s?$", "scheduler": r"(lr_)?sched(uler)?(_state)?(_dict)?$",
@@ -243,7 +243,7 @@ def state_not_saved(view: View) -> Iterator[Fault]:
         return
     for call in program.find("load_state_dict", "from_pretrained"):
         own = bool(state_roles(view, call) & {"model", "engine"}) or last(program.path(call.func)) == "from_pretrained"
-        if own and goes_on(view, call):
+        if own and not no_weights(program, call) and not behind_training(view, call) and goes_on(view, call):
             yield Fault(call, "the run goes on with these weights, and the optimizer's state was never kept",
                         "从这些权重继续训练，却从未保存优化器的状态", beside=(stateful[0],))  # fmt: skip
             return

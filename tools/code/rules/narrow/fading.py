@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...flow import made_of
 from ...program import Program, argument, key, last, receiver
+from ...source import walk
 from ..rule import Fault, View, rule
 
 HALF = re.compile(r"(bfloat16|float16|half)$")
@@ -37,13 +38,20 @@ def average_kept_in_half(view: View) -> Iterator[Fault]:
     sums = [n for n in program.each(ast.Assign) if isinstance(n.value, ast.BinOp) and isinstance(n.value.op, ast.Add)]
     for call in (*program.find("mul_", "lerp_", "lerp", "_foreach_mul_", "_foreach_lerp_"), *sums):
         on, share = _step(program, call) if isinstance(call, ast.Call) else _sum(program, call)
-        if on is None or share is None or not _slow(program, share):
+        if on is None or share is None or not _slow(program, share) or _of_gradients(program, on):
             continue
         cast = _cast(program, on)
         if cast is not None and HALF.search(cast[1]):
             yield Fault(cast[0], "the average is kept in half precision, where its small steps are rounded away",
                         "权重平均保存在半精度中：每步的微小增量被舍入掉", beside=(call,))  # fmt: skip
             return
+
+
+def _of_gradients(program: Program, on: ast.expr) -> bool:
+    """Whether it is a momentum that an optimizer keeps, and no weights."""
+    above = [n for n in program.up(on) if isinstance(n, ast.ClassDef)]
+    optimizer = any(last(program.path(b)).endswith("Optimizer") for c in above for b in c.bases)
+    return optimizer or re.search(r"(^|[._])(grads?|momentum_buffer|exp_avg\w*)$", key(on)) is not None
 
 
 def _step(program: Program, call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
@@ -54,10 +62,18 @@ def _step(program: Program, call: ast.Call) -> tuple[ast.expr | None, ast.expr |
     if last(program.path(call.func)) == "mul_":
         above = program.parent.get(call)
         added = program.parent.get(above) if isinstance(above, ast.Attribute) and above.attr == "add_" else None
-        return (on, call.args[0]) if isinstance(added, ast.Call) and call.args else (None, None)
+        whole = isinstance(added, ast.Call) and bool(call.args) and _of_rest(program, added)
+        return (on, call.args[0]) if whole else (None, None)
     if key(on) == "torch":
         return (call.args[0], call.args[2]) if len(call.args) > 2 else (None, None)
     return on, argument(call, "weight", 1)
+
+
+def _of_rest(program: Program, added: ast.Call) -> bool:
+    """Whether a share is added and not all of it: a sum of gradients decays as an average does, and is none."""
+    alpha = argument(added, "alpha", 1)
+    return (alpha is not None and program.const(alpha) not in (1, 1.0)) or any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) for a in added.args for n in walk(a))  # fmt: skip
 
 
 def _sum(program: Program, node: ast.Assign) -> tuple[ast.expr | None, ast.expr | None]:
@@ -77,7 +93,7 @@ def _slow(program: Program, share: ast.expr) -> bool:
         share = share.right
     number = program.usually(share)
     if isinstance(number, (int, float)):
-        return number >= 0.99 or 0 < number <= 0.01
+        return 0.99 <= number < 1 or 0 < number <= 0.01
     return bool(re.search(r"decay|ema|momentum|tau|beta", key(share), re.I))
 
 

@@ -1,0 +1,21 @@
+"""Trials that end well or badly: by a setting, or by chance."""
+
+import pytest
+
+from triage.tools.relate.trials.follows import tried
+from triage.tools.settings import Settings
+from triage.tools.tables.read import read_tables
+
+HEADS = [("trial,seq_len,status", "ok", "timed out: timeout"), ("次数,micro_batch,结果", "正常", "失败")]
+
+
+def codes(folder, head, rows):
+    (folder / "trials.csv").write_text("\n".join([head, *(",".join(map(str, r)) for r in rows)]) + "\n")
+    return [f.code for f in tried(list(read_tables(folder / "trials.csv", "trials.csv")), Settings())]
+
+
+@pytest.mark.parametrize(("head", "good", "bad"), HEADS)
+@pytest.mark.parametrize(("failed", "found"), [((3, 4, 5), True), ((3, 5), True), ((4,), False), ((), False)])
+def test_a_setting_is_named_where_most_of_its_repetitions_fail(tmp_path, head, good, bad, failed, found):
+    rows = [(i, 16 if i < 3 else 64, bad if i in failed else good) for i in range(6)]
+    assert ("outcome-follows-setting" in codes(tmp_path, head, rows)) is found
