@@ -176,8 +176,7 @@ def look(
         before = sizes(run)
         settings, setting_checks = read_settings(run)
         read, broken = _read(run, settings)
-        whole, opened = run, read_open(run)
-        all_opened = opened
+        whole, opened = run, (all_opened := read_open(run))
         read = every = _together(read, opened.series if opened else ())
         run, others, beside = _chosen(run, read, choose or named_or_worst(""))
         if run.artifacts != whole.artifacts:
@@ -206,6 +205,7 @@ def look(
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
         elsewhere = tuple(a for a in whole.artifacts if a.name not in here)
         logs = {name: text.whole for name, text in read.texts.items()}
+        reports.append(_try("left out", lambda: _left_out(run, logs, settings, read.table)))
         seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere, logs)
         told("relate")
         return related(seen, entries)
@@ -329,6 +329,12 @@ def _raised(run: Run, table: SeriesTable, log: Report, opened: Opened | None) ->
     from ..tools.relate.earlier.grown import since_raised
 
     return since_raised(run, table, log.findings, opened.events if opened else ())
+
+
+def _left_out(run: Run, logs: Mapping[str, Sequence[Chunk]], settings: Settings, table: SeriesTable) -> Report:
+    from ..tools.documents.left_out import left_out
+
+    return left_out(run, logs, settings, table)
 
 
 def _again(run: Run, table: SeriesTable) -> Report:

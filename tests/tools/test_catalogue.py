@@ -31,6 +31,7 @@ from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
+from triage.tools.documents.left_out import left_out
 from triage.tools.findings import declare
 from triage.tools.logs.ends.going_on import still_written
 from triage.tools.logs.named import look_up
@@ -77,6 +78,7 @@ TOOLS = {
     "data.between.evalrows": lambda p: [check_eval_rows(discover(p))],
     "data.between.splits": lambda p: [check_splits(discover(p))],
     "data.cached": lambda p: [check_cached(discover(p))],
+    "documents.left_out": lambda p: [left_out(discover(p), {}, Settings(), SeriesTable())],
     "data.earlier": lambda p: [check_earlier(discover(p))],
     "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
