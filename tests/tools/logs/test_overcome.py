@@ -52,3 +52,18 @@ def test_an_error_of_the_program_stays(tmp_path):
     oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
     found = graded(tmp_path, a=steps(10, 900) + oom, b=steps(850, 1500))
     assert found["cuda-oom"] == "S0"
+
+
+@pytest.mark.parametrize(
+    ("worse", "healthy"), [(0.0, True), (0.4, False)], ids=["goes on falling", "ends above where it was"]
+)
+def test_the_end_of_a_job_in_two_logs_is_that_of_the_later_one(tmp_path, worse, healthy):
+    (tmp_path / "conf.yaml").write_text("max_steps: 2400\n")
+    later = "".join(f"step {s} loss {2.0 - s / 4000 + worse * min(1, (s - 1200) / 300):.4f}\n"
+                    for s in range(1210, 2000, 10))  # fmt: skip
+    for name, text in {"job_1.out": steps(10, 1201), "job_2.out": later}.items():
+        (tmp_path / name).write_text(text)
+    found = {f.code: f for f in scan(discover(tmp_path), planned_steps=2400).findings}
+    assert "1990" in found["log-ends-before-plan"].message
+    assert found["log-ends-before-plan"].evidence[0].file == "job_2.out"
+    assert ("run-healthy" in found) is healthy

@@ -22,6 +22,9 @@ FURTHER, POINTS = 0.02, 5
 GAP = 0.1
 """Part of what the first log covers that may lie between its end and the beginning of the later one."""
 
+TAIL, WORSE = 20, 0.02
+"""Last points of a loss, and share of its level by which it ends above that of the log before. Own judgement."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -46,6 +49,22 @@ def continued(table: SeriesTable, names: Iterable[str]) -> set[str]:
     """The logs that another one goes on from."""
     ways = {name: _ways(name, table) for name in names}
     return {name for name in ways if _next(name, ways) is not None}
+
+
+def at_the_end(table: SeriesTable, earlier: Iterable[str]) -> SeriesTable:
+    """The series without those of logs that others go on from; all of them where no loss would be left."""
+    kept = SeriesTable(tuple(s for s in table if s.file not in set(earlier)))
+    return kept if kept.get("loss") is not None or table.get("loss") is None else table
+
+
+def ends_worse(table: SeriesTable, last: SeriesTable) -> bool:
+    """Whether a loss that goes on in a later log ends above where the earlier one had come to."""
+    now, files = last.get("loss"), {s.file for s in last}
+    then = [s for s in table if s.metric == "loss" and s.file not in files and len(s) >= POINTS]
+    if now is None or not then:
+        return False
+    before = float(np.nanmedian(max(then, key=lambda s: int(s.steps[-1])).values[-TAIL:]))
+    return float(np.nanmedian(now.values[-TAIL:])) > before + WORSE * abs(before)
 
 
 def _judged(finding: Finding, ways: Mapping[str, Sequence[Way]], troubled: set[str]) -> Finding:
