@@ -67,3 +67,29 @@ def test_the_end_of_a_job_in_two_logs_is_that_of_the_later_one(tmp_path, worse, 
     assert "1990" in found["log-ends-before-plan"].message
     assert found["log-ends-before-plan"].evidence[0].file == "job_2.out"
     assert ("run-healthy" in found) is healthy
+
+
+DRAINED = "[WARNING] Received 15 death signal on node r4 (drain), restarting worker group (restart 2/5)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "grade"),
+    [
+        (steps(10, 900) + DRAINED + steps(700, 2000), "S3"),
+        (steps(10, 900) + "got signal: 15\n" + steps(900, 2000), "S3"),
+        (steps(10, 900) + DRAINED + steps(10, 400), "S2"),
+        (steps(10, 900) + DRAINED + steps(700, 905), "S2"),
+        (steps(10, 900) + DRAINED, "S1"),
+        (steps(10, 900) + DRAINED + steps(800, 1000) + DRAINED + steps(900, 1100) + DRAINED + steps(1000, 2000), "S2"),
+    ],
+    ids=["behind it further", "another wording", "from the start", "no further", "the end", "time after time"],
+)
+def test_a_stop_that_the_same_log_goes_on_behind(tmp_path, text, grade):
+    assert graded(tmp_path, run=text)["process-killed"] == grade
+
+
+def test_how_many_steps_are_done_twice_is_told(tmp_path):
+    (tmp_path / "run.out").write_text(steps(10, 900) + DRAINED + steps(700, 2000))
+    [one] = [f for f in scan(discover(tmp_path)).findings if f.code == "process-killed"]
+    assert "none is left out" in one.message
+    assert one.data["twice"] == 190
