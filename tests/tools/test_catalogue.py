@@ -49,6 +49,7 @@ from triage.tools.relate.courses.look import side_by_side
 from triage.tools.relate.earlier.again import trained_again
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.earlier.grown import since_raised
+from triage.tools.relate.earlier.transport import transported
 from triage.tools.relate.relate import relate
 from triage.tools.relate.siblings import against
 from triage.tools.scores import check_run_evals
@@ -106,6 +107,7 @@ TOOLS = {
         against(SeriesTable(), Settings(), []),
         since_restart(discover(p), SeriesTable()),
         trained_again(discover(p), SeriesTable()),
+        transported(discover(p), SeriesTable(), []),
         since_raised(discover(p), SeriesTable(), (), ()),
         side_by_side(discover(p), SeriesTable()),
     ],
