@@ -93,3 +93,17 @@ def test_how_many_steps_are_done_twice_is_told(tmp_path):
     [one] = [f for f in scan(discover(tmp_path)).findings if f.code == "process-killed"]
     assert "none is left out" in one.message
     assert one.data["twice"] == 190
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["2026-02-03 04:05:06,789 DEBUG TRAIN Batch {e}/{b} loss {v:.4f} loss_ctc {c:.4f} lr 0.0002 rank 0\n",
+     "[{e},  {b}] loss: {v:.4f}\n"],
+)  # fmt: skip
+def test_batches_that_are_counted_anew_in_each_epoch_are_one_way(tmp_path, form):
+    rows = [form.format(e=e, b=b, v=40 - 6 * e - b / 400, c=50 - 6 * e - b / 400)
+            for e in range(5) for b in range(50, 2001, 50)]  # fmt: skip
+    (tmp_path / "train.log").write_text("".join(rows))
+    found = {f.code: f for f in scan(discover(tmp_path)).findings}
+    assert "log-ends-before-plan" not in found
+    assert found["run-healthy"].data["points"] == 200
