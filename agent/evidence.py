@@ -166,18 +166,19 @@ def look(
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.config.combine import read_settings
+    from ..tools.documents.left_out import left_out
     from ..tools.logs.ends.going_on import sizes, still_written
     from ..tools.logs.named import look_up
     from ..tools.logs.scan import scan
     from ..tools.logs.warming import never_warm
+    from ..tools.relate.earlier.transport import transported
 
     with gather(paths, pasted) as run:
         told("scan")
         before = sizes(run)
         settings, setting_checks = read_settings(run)
         read, broken = _read(run, settings)
-        whole, opened = run, read_open(run)
-        all_opened = opened
+        whole, opened = run, (all_opened := read_open(run))
         read = every = _together(read, opened.series if opened else ())
         run, others, beside = _chosen(run, read, choose or named_or_worst(""))
         if run.artifacts != whole.artifacts:
@@ -193,8 +194,9 @@ def look(
             told(name)
             reports.append(_try(name, lambda tool=tool: tool(run)))
         reports.append(_try("named", lambda: look_up(run, log.findings)))
-        if beside:
-            reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
+        reports += [_try("siblings", lambda: _against(read.table, settings, beside))] if beside else []
+        others_of = [(t.name, t.run, t.table) for t in beside[:6]]
+        reports.append(_try("transport", lambda: transported(run, read.table, others_of)))
         reports.append(_try("restarts", lambda: _since(run, read.table)))
         reports.append(_try("warm-up", lambda: Report("warm-up", tuple(never_warm(run, settings, read.table)))))
         reports.append(_try("grown", lambda: _raised(run, read.table, log, opened)))
@@ -206,6 +208,7 @@ def look(
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
         elsewhere = tuple(a for a in whole.artifacts if a.name not in here)
         logs = {name: text.whole for name, text in read.texts.items()}
+        reports.append(_try("left out", lambda: left_out(run, logs, settings, read.table)))
         seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere, logs)
         told("relate")
         return related(seen, entries)
@@ -391,7 +394,7 @@ def _try(name: str, tool: Callable[[], Report]) -> Report:
     try:
         return tool()
     except TriageError as error:
-        return Report(name, (), (Check(name, "failed", str(error)),))
+        why = str(error)
     except Exception as error:
         why = f"the tool broke ({type(error).__name__}); this is a defect of triage, not of the run"
-        return Report(name, (), (Check(name, "failed", why),))
+    return Report(name, (), (Check(name, "failed", why),))

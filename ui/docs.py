@@ -155,7 +155,7 @@ def _first(help: str | None) -> str:
 
 GROUPS = {"logs": "Logs and metrics", "config": "Configuration", "code": "Programs", "data": "Data",
           "checkpoints": "Checkpoints",
-          "scores": "Evaluation results", "relate": "Relations",
+          "scores": "Evaluation results", "relate": "Relations", "documents": "What lines say",
           "operation": "Servers, machines and hand-overs"}  # fmt: skip
 
 

@@ -210,7 +210,7 @@ TOPICS: dict[str, Topic] = table(
             r"|communication|comms?",
             r"网络|网卡|光模块|光纤|网线|(?<=是)网(?![络卡线])|交换机|通信|带宽|防火墙",
             r"nccl-.*|network-.*|comm-.*|multinode-.*|dist-init-.*|degraded-link|hub-.*|timeout-hides-error"
-            r"|collective-mismatch|gpu-p2p-hang",
+            r"|gpu-p2p-hang",
             "nccl_p2p_disable nccl_ib_disable nccl_timeout",
         ),
         _topic(

@@ -31,6 +31,7 @@ from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
 from triage.tools.data.similar.leakage import find_leaks, leak_report
 from triage.tools.discover import discover
+from triage.tools.documents.left_out import left_out
 from triage.tools.findings import declare
 from triage.tools.logs.ends.going_on import still_written
 from triage.tools.logs.named import look_up
@@ -48,6 +49,7 @@ from triage.tools.relate.courses.look import side_by_side
 from triage.tools.relate.earlier.again import trained_again
 from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.earlier.grown import since_raised
+from triage.tools.relate.earlier.transport import transported
 from triage.tools.relate.relate import relate
 from triage.tools.relate.siblings import against
 from triage.tools.scores import check_run_evals
@@ -77,6 +79,7 @@ TOOLS = {
     "data.between.evalrows": lambda p: [check_eval_rows(discover(p))],
     "data.between.splits": lambda p: [check_splits(discover(p))],
     "data.cached": lambda p: [check_cached(discover(p))],
+    "documents.left_out": lambda p: [left_out(discover(p), {}, Settings(), SeriesTable())],
     "data.earlier": lambda p: [check_earlier(discover(p))],
     "data.codebook": lambda p: [codebook([p / "codes.jsonl"])],
     "data.similar.dedup": lambda p: [dedup([p / "train.jsonl"])[0]],
@@ -104,6 +107,7 @@ TOOLS = {
         against(SeriesTable(), Settings(), []),
         since_restart(discover(p), SeriesTable()),
         trained_again(discover(p), SeriesTable()),
+        transported(discover(p), SeriesTable(), []),
         since_raised(discover(p), SeriesTable(), (), ()),
         side_by_side(discover(p), SeriesTable()),
     ],

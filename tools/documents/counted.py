@@ -1,14 +1,16 @@
 """Counts of parts that a run's lines give: `64 of 128 shards found`, `12/40 keys matched`, `missing: 3 of 8`.
 
-Only a line that says whether the parts are there counts; progress (`step 3/64`) is none.
+Only a line that says whether the parts are there counts. The place of one among several is no count (`[ t 1/4,
+p 1/2 ]`, `rank 3/64`, `restart 1/3`), and neither is the way through all of them (`loaded 1/4`, `2/4`, ...).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 from ..findings import Evidence, TriageError
 from ..patterns import bounded
@@ -31,6 +33,20 @@ GONE = bounded(
 MISSING = bounded(
     r"\b(?:missing|skipp?ed|ignored|dropped|lost|unmatched)(?: keys?)?\W{1,3}(\d{1,9})\b|缺失\D{0,4}(\d{1,9})", 2
 )
+_DIGITS = re.compile(r"\d+")
+ONE = bounded(
+    r"(?i)(?:[\[(,;|]\s{0,2}[a-z]p?|\b[tpdcev]p|\b(?:tensor|pipeline|data|context|expert|sequence)(?:[ _-]?parallel)?"
+    r"|rank|\b(?:(?:re)?starts?|retry|retries|attempts?|try|tries|trials?|epochs?|steps?|iter(?:ation)?s?|pass(?:es)?"
+    r"|batch|stage|phase|round|worker|node|host|replica|process|gpu|device|shard|part|partition|file|chunk|split|fold"
+    r"|version|layer|group|instance|task|job|member|slot|number|no\.?)"
+    r"|#|第|重启|重试|尝试|阶段|进程|节点|分片|分卷|卡|轮次)\s{0,2}[:=：]?\s{0,2}$"
+)
+"""What stands before the place of one among several: a short name in brackets, a word in the singular; or before the
+way through what takes time."""
+PASSED = bounded(
+    r"(?i)^\s?(?:(?:re)?starts?|retr(?:y|ies)|attempts?|tries|trials?|epochs?|steps?|iter(?:ation)?s?|次|步|轮)"
+)
+"""What stands behind such a way."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +82,30 @@ def counted(run: Run, logs: Mapping[str, Sequence[Chunk]]) -> tuple[Counted, ...
 
 def _few(lines: Iterable[Line], name: str) -> list[Counted]:
     some = list(islice(_of(islice(lines, LINES), name), REPEATS))
-    return some if len(some) < REPEATS else []
+    return _without_progress(some) if len(some) < REPEATS else []
+
+
+def _without_progress(some: Sequence[Counted]) -> list[Counted]:
+    """Without lines of one form that count up to their whole, one by one or in even strides."""
+    alike: dict[tuple[str, int], list[Counted]] = {}
+    for c in some:
+        alike.setdefault((_DIGITS.sub("#", c.text), c.whole), []).append(c)
+    through = {
+        key for key, them in alike.items()
+        if len(them) > 1 and them[-1].there == them[-1].whole
+        and all(a.there < b.there for a, b in pairwise(them))
+    }  # fmt: skip
+    return [c for c in some if (_DIGITS.sub("#", c.text), c.whole) not in through]
 
 
 def _of(lines: Iterator[tuple[int, str]], file: str) -> Iterator[Counted]:
     for number, text in lines:
         if len(text) > 1000 or (not (there := THERE.search(text)) and not GONE.search(text)):
             continue
-        for part, whole in islice(OF.findall(text), 2):
-            a, b = int(part), int(whole)
+        for match in islice(OF.finditer(text), 2):
+            a, b = int(match[1]), int(match[2])
+            if ONE.search(text[max(0, match.start() - 40) : match.start()]) or PASSED.search(text[match.end() :]):
+                continue
             gone = GONE.search(text)
             if b > 1 and a <= b and (there or gone):
                 first = gone is None or (there is not None and there.start() < gone.start())

@@ -132,6 +132,8 @@ def counted(data: bytes, number: int, before: Counts) -> Counts:
         pairs = [(*(int(n.replace(b",", b"")) for n in m.groups()), m.end()) for m in hits[-2:]]
         if name == "bar" and hits and OTHER_BARS.search(_line_until(data, hits[-1].end())):
             found.pop(name, None)
+        elif len(pairs) > 1 and pairs[0][0] == pairs[1][0] and pairs[0][1] < pairs[1][1]:
+            found.pop(name, None)  # the second number counts, and the first is the epoch or task that it is of
         elif pairs:
             done, total, end = pairs[-1]
             last = pairs[-2] if len(pairs) > 1 else None

@@ -28,7 +28,7 @@ from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .ends.again import measured_again
-from .ends.overcome import continued, overcome
+from .ends.overcome import at_the_end, continued, ends_worse, overcome
 from .ends.repeated import repeated, survived
 from .history import unlogged
 from .notebooks import notebooks
@@ -148,8 +148,11 @@ def scan(
     findings += [*stopped_busy(texts), *decodes_slowly(texts), *summed_up_slow(texts), *fails_at_requests(texts)]
     findings += [*benchmarks(texts, table), *measured_again(texts, table)]
     plan = planned(run, filter(None, (t.said for t in texts.values())), planned_steps)
-    short = _short(table, texts, plan, findings)
-    fine = healthy(table, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)
+    earlier = continued(table, texts) if len(texts) > 1 else set[str]()
+    last = at_the_end(table, earlier)
+    short = _short(last, {n: t for n, t in texts.items() if n not in earlier}, plan, findings)
+    fine = healthy(last, findings, bool(plan.steps) and short is None) or did_its_work(run, texts, findings)
+    fine = None if fine and ends_worse(table, last) else fine
     fine = _in_part(fine) if fine and lost else fine
     findings += filter(None, [fine, short, out_of_reach(table, short), never_peaked(plan, findings)])
     ends = (Check(PLANNED, "found" if short else "clear"),) if short or plan.steps or plan.epochs else ()
@@ -178,9 +181,7 @@ def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Seq
     ended = not failed and decayed(table)
     over = any(t.life.alive or (ended and says_over(t.tail, _logged(t))) for t in texts.values())
     done = {PurePosixPath(name).with_suffix("") for name, t in texts.items() if t.life.alive}
-    later = continued(table, texts) if len(texts) > 1 else set[str]()
     open_ = {name: t for name, t in texts.items() if t.life.alive or PurePosixPath(name).with_suffix("") not in done}
-    open_ = {name: t for name, t in open_.items() if name not in later}
     told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in open_.items())
     return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
 

@@ -341,7 +341,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         ("tables", "events"),
         lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
     ),
-    MEDIA: (("tables",), lambda r: heard(r.tables)),
+    MEDIA: (("tables",), lambda r: heard(r.tables, r.stated)),
     NUMERIC: (("tables", "lines"), lambda r: numeric(r.tables, r.lines, r.settings, r.stated)),
     PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims)),
     TRIALS: (("tables",), lambda r: [*tried(r.tables, r.settings), *sweeps(r.tables, r.settings)]),

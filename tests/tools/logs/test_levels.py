@@ -264,6 +264,23 @@ def test_a_history_that_stayed_empty_is_judged(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("rate", "missing"),
+    [
+        ("[INFO] [Rank 0] step={i}, skipped=0, lr=[{r:.4e}], mom=[(0.9, 0.95)]\n", ["grad_norm"]),
+        ("[rank 0] step {i} learning_rate {r:.4e} grad_norm 0.41\n", None),
+        ("[INFO] [Rank 0] step={i}, skipped=0\n", ["grad_norm", "learning_rate"]),
+    ],
+    ids=["one rank tells its rate", "one rank tells both", "nobody does"],
+)
+def test_what_a_rank_logs_beside_the_loss_is_logged(tmp_path, rate, missing):
+    text = "".join(rate.format(i=i, r=2e-4 - i * 1e-7) + f"steps: {i} loss: {3 - i / 900:.4f}\n"
+                   for i in range(10, 900, 10))  # fmt: skip
+    report = scan(discover(fill(tmp_path, {"train.log": text})))
+    told = [f.data["missing"] for f in report.findings if f.code == "metrics-not-logged"]
+    assert told == ([missing] if missing else [])
+
+
+@pytest.mark.parametrize(
     "files",
     [
         {"trainer_state.json": state([], steps=0)},

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from triage.tools.discover import discover
 from triage.tools.findings import Finding, Severity
+from triage.tools.logs.scan import scan
 from triage.tools.logs.signatures.causes import Timeline, judge
 from triage.tools.logs.signatures.match import TABLE, Hits, Matcher, find_plain, prove
 from triage.tools.reading import Chunk
@@ -108,6 +110,34 @@ def test_the_message_that_wraps_an_error_is_not_its_cause():
     assert found["cuda-oom"].severity == Severity.S0
     assert found["cuda-oom"].evidence[0].rank == 1
     assert found["compile-error"].data["follows"]["code"] == "cuda-oom"
+
+
+@pytest.mark.parametrize(
+    ("keys", "harmless"),
+    [
+        ('"model.layers.0.self_attn.rotary_emb.inv_freq", "model.layers.1.self_attn.rotary_emb.inv_freq"', True),
+        ('"embeddings.position_ids"', True),
+        ('"h.0.attn.masked_bias", "h.0.attn.bias"', True),
+        ('"h.0.attn.c_attn.bias"', False),
+        ('"model.layers.0.self_attn.rotary_emb.inv_freq", "lm_head.weight"', False),
+        ('"projector.0.weight", "projector.0.bias"', False),
+    ],
+)
+def test_keys_that_a_program_computes_anew_are_no_failure_to_load(tmp_path, keys, harmless):
+    steps = "".join(f"step {i} loss {3 - i / 900:.4f} lr 1e-4\n" for i in range(10, 400, 10))
+    (tmp_path / "train.log").write_text(f"resumed from /ckpt/step_0\nMissing key(s) in state_dict: {keys}\n{steps}")
+    found = {f.code for f in scan(discover(tmp_path)).findings}
+    assert ("failure-taken-back" in found, "checkpoint-load-error" in found) == (harmless, not harmless)
+
+
+def test_a_load_that_raises_stays_a_failure_whatever_is_missing(tmp_path):
+    (tmp_path / "train.log").write_text(
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 8, in <module>\n    model.load_state_dict(torch.load(path))\n'
+        "RuntimeError: Error(s) in loading state_dict for Encoder:\n"
+        '\tMissing key(s) in state_dict: "embeddings.position_ids".\n'
+    )
+    assert {f.code: f.severity for f in scan(discover(tmp_path)).findings}["checkpoint-load-error"] == "S0"
 
 
 def test_failure_that_the_run_survives_is_a_note():

@@ -191,6 +191,26 @@ def test_a_source_that_is_lost_whole_is_told_with_its_reason(tmp_path, names):
 
 
 @pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (("part", "hint", "rows_in", "after_lid", "after_quality"), "source-lost-by-kind"),
+        (("分片", "语言", "读入", "语种过滤后", "质量过滤后"), "source-lost-by-kind"),
+        (("part", "hint", "rows_in", "after_quality", "after_dedup"), "source-lost"),
+    ],
+)
+def test_a_stage_that_sorts_by_kind_can_take_all_of_one(tmp_path, names, code):
+    def rows(lost):
+        parts = [("pt" if i % 4 == 1 else "en", 40000 + 977 * i % 9000) for i in range(16)]
+        kept = [(h, n, int(n * (0.02 if lost and h == "pt" else 0.93))) for h, n in parts]
+        return [",".join(names), *(f"s{i:02d},{h},{n},{k},{int(k * 0.7)}" for i, (h, n, k) in enumerate(kept))]
+
+    found = told(tmp_path, {"stats.csv": rows(True)})
+    assert code in found
+    assert (found[code].data["value"], found[code].data["rows"]) == ("pt", 4)
+    assert not {"source-lost", "source-lost-by-kind"} & set(told(tmp_path, {"stats.csv": rows(False)}))
+
+
+@pytest.mark.parametrize(
     ("file", "names", "code"),
     [("dedup_stats.csv", ("shard", "batch", "docs_in", "docs_out"), "dedup-removed-nothing"),
      ("清单.csv", ("分片", "批次", "去重前文档", "去重后文档"), "dedup-removed-nothing"),

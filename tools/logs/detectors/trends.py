@@ -315,16 +315,24 @@ def loss_jump_on_resume(tracks: Sequence[Track]) -> Iterator[Finding]:
             yield finding("loss-jump-on-resume", grade, shown, en, zh, baseline=level, value=level_new)
 
 
-@detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"], 10)
-def metrics_not_logged(track: Track) -> Iterator[Finding]:
+@run_detector("metrics-not-logged", "what is needed to judge the run is not logged", ["loss"], 10)
+def metrics_not_logged(tracks: Sequence[Track]) -> Iterator[Finding]:
     """The training loss is logged but the gradient norm is not, so causes of a failure cannot be told apart.
 
+    What another line of the same log gives, of one rank or of all, is logged.
     Source: runbook 002 §1 ("besides loss, record learning_rate and gradient_norm").
     """
+    logged = {(t.file, s.metric) for t in tracks for s in t.series if len(s) >= 2}
+    for track in tracks:
+        yield from _not_logged(track, {name for file, name in logged if file == track.file})
+
+
+def _not_logged(track: Track, beside: set[str]) -> Iterator[Finding]:
     loss, norm = track.get("loss"), track.get("grad_norm")
     if loss is None or len(loss) < 10:
         return
-    missing = [name for name in ("grad_norm", "learning_rate") if track.get(name) is None]
+    wanted = ("grad_norm", "learning_rate")
+    missing = [name for name in wanted if track.get(name) is None and name not in beside]
     if norm is not None and not np.any(norm.values):
         missing.append("grad_norm")
     if missing:

@@ -56,6 +56,8 @@ class Format:
     the last one read, only what a line must match."""
     step_from: StepFrom = "line"
     """`line`: by `step`; `keys`: a step-like key or none; `last`: the step last read in the file; `epoch`."""
+    epoch: re.Pattern[str] | None = None
+    """The epoch in its only group, where it has no word of its own (`[3,  2000]`)."""
     keeps_unknown: bool = False
     """Whether keys outside `VOCABULARY` are kept."""
     always: bool = False

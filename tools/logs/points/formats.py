@@ -222,6 +222,7 @@ _FORMATS = (
         ("]", "oss"),
         AFTER_KEY,
         bounded(r"^\s*\[\s*\d+,\s*(\d+)\]\s"),
+        epoch=bounded(r"^\s*\[\s*(\d+),\s*\d+\]\s"),
         own_hint=LOSS,
         samples=(Sample("[1,  2000] loss: 2.173", 2000, {"loss": 2.173}),),
     ),
@@ -230,6 +231,7 @@ _FORMATS = (
         ("TRAIN Batch", "/", "oss"),
         AFTER_KEY,
         bounded(r"\bTRAIN Batch \d+/(\d+) (?=loss)"),
+        epoch=bounded(r"\bTRAIN Batch (\d+)/\d+ (?=loss)"),
         own_hint=LOSS,
         samples=(
             Sample("2025-01-02 10:11:12,134 DEBUG TRAIN Batch 3/200 loss 41.25 loss_ctc 44.1 lr 0.001 rank 0", 200, {"loss": 41.25, "learning_rate": 1e-3}),

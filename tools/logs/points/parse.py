@@ -62,7 +62,8 @@ def _read(form: Format, text: str) -> Record | None:
     triples = [p for p in _pairs(form, text) if form.step is None or step_key(p[0]) is None]
     if not triples and not form.always:
         return None
-    epoch, epoch_at = epoch_of(text)
+    own = form.epoch.search(text) if form.epoch is not None else None
+    epoch, epoch_at = (float(own[1]), own.span(1)) if own else epoch_of(text)
     if form.step_from == "keys":
         step, name, at, triples = _step_of_keys(triples, text)
         epoch, epoch_at = next(((value, span) for key, value, span in triples if key == "epoch"), (None, None))

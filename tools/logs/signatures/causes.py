@@ -256,7 +256,7 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
     if hit.line < hits.undone:
         return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back", back=True)
     if hit.absolved and not frames(hit):
-        return _Event(file, hit, hits, Severity.S3, "the line itself says that the program goes on", back=True)
+        return _Event(file, hit, hits, Severity.S3, hit.absolved, back=True)
     if hit.signature.code in DEATHS and _recurs(hits):
         return _Event(file, hit, hits, Severity.S0)
     if severity < Severity.S2 and _dies_again(hits, life):

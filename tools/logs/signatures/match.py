@@ -84,6 +84,15 @@ LEVEL = bounded(
     r"(?:[\w.]{1,60}[\s:|\]-]{1,6}){0,3}\[?WARNING\]?\s{0,8}[:|\]-]"
 )
 """A dated record that the program's own logging gives the level of a warning: it caught what failed, and goes on."""
+KEYS = bounded(r"(?i)\b(?:missing|unexpected)[ _]keys?(?:\(s\))?|not initialized from|缺失的?键|多余的?键")
+NAMES = bounded(r"[\"'`]([A-Za-z_][\w.]{2,160})[\"'`]")
+DERIVED = bounded(
+    r"(?i)(?:^|\.)(?:(?:\w{1,24}_)?inv_freq|cos_cached|sin_cached|freqs_cis|rotary_emb\.\w{1,24}|position_ids|token_type_ids"
+    r"|masked_bias|causal_mask|attn_mask|attn\.bias|attention\.bias|num_batches_tracked|_extra_state)$"
+)
+"""Names of buffers that a program makes anew from its configuration, and of states that hold nothing learned."""
+ENOUGH = 6
+"""Names of a cut line from which on the rest is taken to be of their kind. Own judgement."""
 BAR = bounded(r"\d\s?(?:\w{1,12}/s|s/\w{1,12})(?:,[^\]]{0,300})?\]|\?\s?it/s\]")
 """The end of a progress bar, which writes no line end: what is said next stands behind it."""
 
@@ -99,8 +108,8 @@ class Hit:
     text: str
     above: str = ""
     """What stands above the line, whole lines."""
-    absolved: bool = False
-    """Its line says that the program goes on, see `ABSOLVED`."""
+    absolved: str = ""
+    """Why it is no failure by its own line: it says that the program goes on, or names what nobody has to load."""
     warns: bool = False
     """Its line is a warning, see `WARNS`."""
 
@@ -215,7 +224,19 @@ def _proved(row: int, line: str, number: int, commented: bool, opens: str) -> Hi
     before = opens + text[: match.start() + 1]
     if TALK.search(before) or (signature.must_not and bounded(signature.must_not).search(text)):
         return None
-    return Hit(row, number, rank, text, "", bool(ABSOLVED.search(text)), bool(WARNS.search(text) or LEVEL.match(line)))
+    return Hit(row, number, rank, text, "", _absolved(text), bool(WARNS.search(text) or LEVEL.match(line)))
+
+
+def _absolved(text: str) -> str:
+    """Why the line is no failure; of a line that is too long to be seen whole, nothing is said of what it lists."""
+    if ABSOLVED.search(text):
+        return "the line itself says that the program goes on"
+    told = text.partition("key")[2]
+    names = NAMES.findall(told) if KEYS.search(text) else []
+    whole = len(text) < AROUND or told.count(",") >= ENOUGH
+    if names and whole and all(DERIVED.search(name) for name in names):
+        return "only what a program computes anew is missing or left over, nothing that is learned"
+    return ""
 
 
 def _in_program(data: bytes, spot: int) -> bool:

@@ -9,6 +9,7 @@ from ...findings import Check, Report, declare
 from ...run import Run
 from ...series import SeriesTable
 from ...tables.table import Table
+from ..earlier.started_over import started_over
 from .clipped import clipped
 from .critics import unlearned
 from .finer import finer
@@ -34,6 +35,7 @@ CODES = declare(
     ("loss-lower-since-restart", CHECK, "the loss is lower at once since a restart, the learning rate goes on"),
     ("data-not-resumed", CHECK, "since a restart the data are read again: a count of them, or a lower loss, says so"),
     ("rate-off-since-restart", CHECK, "behind a restart the learning rate is another, and the loss higher"),
+    ("lr-starts-over", CHECK, "the learning rate starts over in the middle of a run, and climbs beyond what it was"),
     ("data-read-again-since-restart", CHECK, "from a restart on a record of reads begins again from its first row"),
     ("weights-shrink-under-decay", CHECK, "norms of parameters shrink, the loss stands, and the decay is large or new"),
     ("weights-shrink-loss-stands", CHECK, "norms of parameters shrink to less than half while the loss stands"),
@@ -67,8 +69,8 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     """What the courses of all logs and tables say together."""
     found = courses(series, tables)
     told = [
-        *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events), *unlearned(found),
-        *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
+        *started_over(found), *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events),
+        *unlearned(found), *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
         *stands(run, found), *followed(found), *finer(found), *ramped(found), *leashed(run, found),
     ]  # fmt: skip
     if not found:

@@ -36,6 +36,11 @@ AMOUNT = bounded(
 DEDUP = bounded(
     r"dedup|minhash|simhash|lsh|(?:^|_)dups?(?:_|$)|duplicate|(?:cross|inter|intra)_?batch|去重|剔重|重复|跨批"
 )
+BY_KIND = bounded(
+    r"(?:^|_)(?:lang(?:uage)?s?|langid|lid|locale|script|domain|topic|categor(?:y|ies)|label|class|licen[cs]e|kind|type)"
+    r"(?:_?(?:id|filter|detect\w{0,4}|mismatch))?(?:_|$)|语种|语言|类别|领域|标签"
+)
+"""Stages that keep rows by what kind they are of: they do take all of one source."""
 STAGES = {
     True: ("dedup-removed-nothing", Severity.S1, "Deduplication", "去重"),
     False: ("filter-removed-nothing", Severity.S2, "Filtering", "过滤"),
@@ -141,17 +146,37 @@ def _lost(c: Chain) -> Iterator[Finding]:
     n, kept = c.read.values[row], c.kept.values[row]
     took = f", {why.values[row]:.0f} of them by {why.name}" if why is not None and why.values[row] >= n / 2 else ""
     took_zh = f"，其中 {why.values[row]:.0f} 条因 {why.name}" if took and why is not None else ""
+    group, value = _group(c, gone)
+    all_of = f"{len(gone)} of {len(c.lost)} rows are lost, all with {group} {value}. " if group else ""
+    all_zh = f"{len(c.lost)} 行中有 {len(gone)} 行丢失，全部为 {group} {value}。" if group else ""
+    by = next((r for r in (why, c.kept) if r is not None and means(BY_KIND, r.name)), None)
+    guess, guess_zh = _guessed(by, value)
     yield Finding(
-        "source-lost", Severity.S1,
-        f"Of {c.names[i]} {kept:.0f} of {n:.0f} are kept{took}, of the other {len(rest)} between "
-        f"{1 - rest.max():.0%} and {1 - rest.min():.0%}: no property of texts takes all of one source, so its fields "
-        "are not those that are read.",
-        f"{c.names[i]} 的 {n:.0f} 条只保留 {kept:.0f} 条{took_zh}，其余 {len(rest)} 个来源保留 {1 - rest.max():.0%} 到 "
-        f"{1 - rest.min():.0%}：过滤不会恰好去掉整个来源，应是读取的字段对不上。",
+        "source-lost-by-kind" if by is not None else "source-lost", Severity.S1,
+        f"{all_of}Of {c.names[i]} {kept:.0f} of {n:.0f} are kept{took}, of the other {len(rest)} between "
+        f"{1 - rest.max():.0%} and {1 - rest.min():.0%}: {guess}.",
+        f"{all_zh}{c.names[i]} 的 {n:.0f} 条只保留 {kept:.0f} 条{took_zh}，其余 {len(rest)} 个来源保留 "
+        f"{1 - rest.max():.0%} 到 {1 - rest.min():.0%}：{guess_zh}。",
         _shown(c, [i], why or c.kept),
-        {"sources": [c.names[j] for j in gone[:8]], "kept": float(kept), "read": float(n),
+        {"sources": [c.names[j] for j in gone[:8]], "kept": float(kept), "read": float(n), "rows": len(gone),
+         "group": group, "value": value, "by": by.name if by is not None else "",
          "reason": why.name if took and why is not None else ""},
     )  # fmt: skip
+
+
+def _guessed(by: Column | None, value: str) -> tuple[str, str]:
+    """What takes all of one source: a stage that sorts by kind, else fields that are not those that are read."""
+    if by is None:
+        return (
+            "no property of texts takes all of one source, so its fields are not those that are read",
+            "过滤不会恰好去掉整个来源，应是读取的字段对不上",
+        )
+    of, of_zh = value or "these rows", value or "这些数据"
+    return (
+        f"the stage of {by.name} takes them, so the kinds that it keeps are not written as the label of {of}, or its "
+        "threshold takes this kind alone",
+        f"是 {by.name} 这一步去掉的：它保留的类别名与 {of_zh} 的标签写法对不上，或阈值恰好只卡掉这一类",
+    )
 
 
 def _idle(c: Chain) -> Iterator[Finding]:

@@ -49,6 +49,7 @@ CODES = declare(
     ("trouble-shares-value", JOINED, "all steps or rows that went wrong share a value, the others do not"),
     ("nonfinite-begins-in-op", JOINED, "a dump stops being finite at one that divides, exponentiates or masks"),
     ("nonfinite-begins-in-module", JOINED, "a dump stops being finite at one module"),
+    ("source-lost-by-kind", JOINED, "a stage that sorts by language or kind keeps nearly nothing of one of them"),
     ("source-lost", JOINED, "of one source nearly nothing is kept, of the others a usual share"),
     ("dedup-removed-nothing", JOINED, "deduplication removed nothing of some parts, of the others a usual share"),
     ("filter-removed-nothing", JOINED, "a filter removed nothing of some parts, of the others a usual share"),

@@ -54,6 +54,44 @@ def parts(form, climb=0.5, norm=8.0, at_once=0.0, back=True, rate=1.0, lower=0.0
     return first, log(new, two, norms, np.full(len(new), 2e-4 * rate), form, "starting")
 
 
+def rated(form, again, peak=2e-4, warm=40):
+    """A run whose rate has come down to 1.2e-4 at step 6000, and what goes on there with a rate that warms up again."""
+    old, new = np.arange(3000, 6001, 10), np.arange(6010, 9001, 10)
+    loss = 2.3 + rng(3).normal(0, 0.008, len(old)), 2.32 + rng(4).normal(0, 0.008, len(new))
+    norms = 0.3 + rng(5).normal(0, 0.01, len(old)), 0.3 + rng(6).normal(0, 0.01, len(new))
+    down = np.linspace(1.1e-4, 4e-5, len(new))
+    up = np.minimum(np.arange(1, len(new) + 1) / warm, 1.0) * peak if again else down
+    first = log(old, loss[0], norms[0], np.linspace(2e-4, 1.2e-4, len(old)), form)
+    return first, log(new, loss[1], norms[1], up, form, "starting")
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [("en", ("out_part1.log", "out_part2.log")), ("pipes", ("job-88121.out", "job-88134.out")),
+     ("zh", ("train.log", "train_resume.log"))],
+)  # fmt: skip
+def test_a_rate_that_starts_over_in_the_log_in_which_a_job_goes_on(tmp_path, form, names):
+    found = report(tmp_path, dict(zip(names, rated(FORMS[form], True), strict=True))).findings
+    [one] = [f for f in found if f.code == "lr-starts-over"]
+    assert one.evidence[0].file == names[1]
+    assert one.evidence[1].file == names[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "again", "peak"),
+    [
+        (("out_part1.log", "out_part2.log"), False, 0.0),
+        (("out_part1.log", "out_part2.log"), True, 5e-5),
+        (("stage1.log", "stage2.log"), True, 2e-4),
+        (("small.log", "larger.log"), True, 2e-4),
+    ],
+    ids=["goes on", "warms up to less", "a stage of its own", "another run"],
+)
+def test_rates_that_go_on_warm_up_to_less_or_belong_to_another_stage(tmp_path, names, again, peak):
+    files = dict(zip(names, rated(FORMS["en"], again, peak), strict=True))
+    assert "lr-starts-over" not in told(tmp_path, files)
+
+
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_a_loss_and_a_norm_that_climb_and_fall_behind_a_restart_are_those_of_empty_moments(tmp_path, form):
     one, two = parts(form)

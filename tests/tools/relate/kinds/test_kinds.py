@@ -250,6 +250,34 @@ def test_a_date_before_a_time_counts_nothing(found, text):
     assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        " successfully loaded checkpoint from /ckpt/mcore-8b [ t 1/8, p 2/4 ] at iteration 700",
+        "restored optimizer state (tp=3/8, pp=1/2) from step_700",
+        "[agent] signal received on node h7, restarting the workers (restart 2/5)",
+        "loaded optimizer states of rank 3/64",
+        "resumed: 12000/20000 steps, consumed 3.1e9 tokens",
+        "第 3/16 片已加载",
+    ],
+)
+def test_the_place_of_one_among_several_is_no_count(found, text):
+    assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
+
+
+def test_the_way_through_all_parts_is_no_count(found):
+    lines = [f"loaded {i}/6 optimizer files in {i * 1.3:.1f}s" for i in range(1, 7)]
+    assert "fewer-than-whole" not in found({"resume.log": lines})
+    assert "fewer-than-whole" in found({"resume.log": lines[:-1]})
+
+
+@pytest.mark.parametrize(
+    "text", ["optimizer state: loaded 3/8 shards [ t 1/8, p 2/4 ]", "恢复优化器状态：找到 48 / 96 个文件（进程 1/8）"]
+)
+def test_a_count_beside_the_place_of_one_is_still_a_count(found, text):
+    assert "state" in about(found({"resume.log": ["[rank0] step 1/64", text]})["fewer-than-whole"])
+
+
 @pytest.mark.parametrize(("draft", "speaks"), [("chat-v8-draft", True), ("chat-v9-draft", False)])
 def test_versions_of_two_things_that_must_match(found, draft, speaks):
     script = f"vllm serve x \\\n  --model=/m/chat-v9 \\\n  --draft-model=/m/{draft}\n"
