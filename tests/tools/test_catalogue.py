@@ -19,6 +19,7 @@ from triage.tools.data.between.results import check_results
 from triage.tools.data.between.shards import check_shards
 from triage.tools.data.between.splits import check_splits
 from triage.tools.data.between.starts import check_starts
+from triage.tools.data.between.thumbs import check_thumbs
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -93,10 +94,12 @@ TOOLS = {
     "operation.engines": lambda p: [check_engines(discover(p))],
     "operation.machines": lambda p: [check_machines(discover(p), Settings())],
     "operation.containers": lambda p: [check_containers(discover(p))],
+    "operation.requests": lambda p: [relate(SeriesTable())],
     "operation.launches": lambda p: [check_launches(discover(p))],
     "operation.sampling": lambda p: [check_sampling(discover(p))],
     "data.between.results": lambda p: [check_results(discover(p))],
     "data.between.shards": lambda p: [check_shards(discover(p))],
+    "data.between.thumbs": lambda p: [check_thumbs(discover(p), Settings())],
     "data.between.starts": lambda p: [check_starts(discover(p))],
     "data.between.marks": lambda p: [check_marks(discover(p))],
     "data.between.items": lambda p: [check_items(discover(p))],

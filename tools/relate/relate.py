@@ -145,8 +145,6 @@ CODES = declare(
     ("acceptance-falls", SERVING, "fewer tokens of the draft are accepted than at first, for good"),
     ("host-memory-grows", SERVING, "the host's memory in use grows and is not given back"),
     ("queue-before-first-token", SERVING, "the first token takes longer, each further one does not"),
-    ("prefix-cache-off", SERVING, "no prompt at all comes from the cache, which served some before: it is off"),
-    ("prefix-cache-lost", SERVING, "prompts come no longer from the cache, and the first token waits for it"),
     ("run-healthy", SERVING, "a load test, or a speed test that was run again, is sound"),
     ("requests-failed", SERVING, "a load test in which a good part of the requests fails"),
     ("latency-explodes-with-load", SERVING, "a server's latency grows far more than the load, which is not served"),

@@ -26,12 +26,8 @@ for batch in loader:
     {c}
     {d}
 """
-FORWARD, BACKWARD, STEP, ZERO = (
-    "loss = model(**batch).loss",
-    "loss.backward()",
-    "optimizer.step()",
-    "optimizer.zero_grad()",
-)
+FORWARD, BACKWARD = "loss = model(**batch).loss", "loss.backward()"
+STEP, ZERO = "optimizer.step()", "optimizer.zero_grad()"
 GOOD = PASS.format(a=FORWARD, b=BACKWARD, c=STEP, d=ZERO)
 
 

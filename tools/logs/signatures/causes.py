@@ -52,24 +52,18 @@ ENDS_SERVING = "engine-crash"
 AS_FAR = 0.5
 """Share of the lines up to a failure that the last start must have, to have got beyond it. Own judgement."""
 
-SERVES = (
-    b"Application startup complete", b"Avg prompt throughput", b'HTTP/1.1" 200', b"Decode batch", b"Prefill batch",
-    b"fired up and ready", b"text_generation_router::server", b"print_timing: id", b"all slots are idle",
-    b'"Active Request Count"', b"[TM][INFO] [Forward]",
-)  # fmt: skip
+SERVES = (b"Application startup complete", b"Avg prompt throughput", b'HTTP/1.1" 200', b"Prefill batch",
+    b"Decode batch", b"fired up and ready", b"text_generation_router::server", b"print_timing: id", b"all slots are idle",
+    b'"Active Request Count"', b"[TM][INFO] [Forward]")  # fmt: skip
 """An inference server answers: vLLM, SGLang, TGI, llama.cpp, TensorRT-LLM, LMDeploy."""
-ALIVE = (
-    b"exits successfully", b"'train_runtime'", b'"train_runtime"', b"raining complete", b"raining is complete",
+ALIVE = (b"exits successfully", b"'train_runtime'", b'"train_runtime"', b"raining complete", b"raining is complete",
     b"raining done", b"raining is done", b"raining finished", b"raining is finished", b"inished training",
-    b"inished Training", *SERVES,
-)  # fmt: skip
+    b"inished Training", *SERVES)  # fmt: skip
 """The run ended well, or a server answers. Plain words: a search for them costs a tenth of that for a pattern."""
-EARLY = (
-    b"stopping_early", b"topping early", b"topped early", b"arly stopping triggered", b"arly stop triggered",
-    b"arly stopping at ", b"arly stop at ", b"arly stopping after ", "触发早停".encode(), "早停触发".encode(),
-)  # fmt: skip
-"""The training ended before its plan as it was to: patience or time ran out. Said before its first step, it is a text
-of the program."""
+EARLY = (b"stopping_early", b"topping early", b"topped early", b"arly stopping triggered", b"arly stop triggered",
+         b"arly stopping at ", b"arly stop at ", b"arly stopping after ", "触发早停".encode(),
+         "早停触发".encode())  # fmt: skip
+"""The training ended as it was to, patience or time ran out; before its first step it is a text of the program."""
 STARTED = (b"Application startup complete", b"fired up and ready")
 """Of these what a server says once, at its start: what was shut down before is another one."""
 SHUTS = (

@@ -10,12 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...findings import Evidence, Finding, Severity
+from ...findings import Evidence, Finding, Severity, declare
 from ...patterns import bounded
 from ...relate.distributions import texts
 from ...relate.line import Line, means
 from ...tables.table import Column, Table
 
+CODES = declare(
+    "prefix",
+    ("prefix-cache-off", "requests of a server", "no prompt at all comes from the cache, which served some before"),
+    (
+        "prefix-cache-lost",
+        "requests of a server",
+        "prompts come no longer from the cache, the first token waits for it",
+    ),
+)
 RATE = bounded(
     r"cache_?hit|hit_?(?:rate|ratio|pct|share)|(?:prefix|prompt|kv)_?(?:cache_)?(?:hits?|reuse)_?(?:rate|ratio|pct|share)"
     r"|reuse_?(?:rate|ratio|pct|share)|(?:cached|reused)_?(?:share|ratio|rate|pct|frac\w*)|命中率|复用率|缓存命中"
