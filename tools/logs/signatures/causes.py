@@ -53,8 +53,8 @@ AS_FAR = 0.5
 """Share of the lines up to a failure that the last start must have, to have got beyond it. Own judgement."""
 
 SERVES = (b"Application startup complete", b"Avg prompt throughput", b'HTTP/1.1" 200', b"Prefill batch",
-    b"Decode batch", b"fired up and ready", b"text_generation_router::server", b"print_timing: id", b"all slots are idle",
-    b'"Active Request Count"', b"[TM][INFO] [Forward]")  # fmt: skip
+    b"Decode batch", b"fired up and ready", b"text_generation_router::server", b"print_timing: id",
+    b"all slots are idle", b'"Active Request Count"', b"[TM][INFO] [Forward]")  # fmt: skip
 """An inference server answers: vLLM, SGLang, TGI, llama.cpp, TensorRT-LLM, LMDeploy."""
 ALIVE = (b"exits successfully", b"'train_runtime'", b'"train_runtime"', b"raining complete", b"raining is complete",
     b"raining done", b"raining is done", b"raining finished", b"raining is finished", b"inished training",
