@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...heads import lengths
 from ...metrics import TRAINED, canonical, named, of_split, step_key, tells
 from ...patterns import bounded
 from ...run import Artifact
@@ -49,6 +50,9 @@ TOLD = 50
 """Lines of a shape by which it is told whether a format reads them."""
 GUESSED = 0.4
 """Most confidence in a name that stands for a metric by custom alone: below `series.SURE`."""
+
+LASTED = 2_000
+"""Lines by which it is told that a count says how long each of them lasted."""
 
 TIMED = bounded(r"\d\s?(?:ms|us|[µμ]s|s)\b")
 """A time with its unit, of which few lines may have the same: `740ms` before `1.02s`."""
@@ -218,7 +222,8 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
     free = [c for c in columns if c.whole and not c.total]
     table.writer = next((c for c in free if c.last in WRITERS), None)
     table.epoch = next((c for c in free if c.last in EPOCHS), None)
-    named = [c for c in free if c.last in STEPS or step_key(plain(c.name)) is not None]
+    lasted = lengths({c.name: c.values[:LASTED].tolist() for c in free})
+    named = [c for c in free if c.name not in lasted and (c.last in STEPS or step_key(plain(c.name)) is not None)]
     table.step = next((c for c in named if c.changes), None)
     others = [c for c in free if c.changes and c not in (table.epoch, table.writer)]
     if table.step is None and table.epoch is None:
