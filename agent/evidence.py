@@ -166,6 +166,7 @@ def look(
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.config.combine import read_settings
+    from ..tools.config.resolved import resolved
     from ..tools.logs.ends.going_on import sizes, still_written
     from ..tools.logs.named import look_up
     from ..tools.logs.scan import scan
@@ -191,7 +192,8 @@ def look(
         reports = [log, *([opened.report] if opened else ())]
         for name, tool in _others(run, (settings, (*account(setting_checks), *setting_checks))).items():
             told(name)
-            reports.append(_try(name, lambda tool=tool: tool(run)))
+            made = _try(name, lambda tool=tool: tool(run))
+            reports.append(resolved(made, read.texts) if name == "lint" else made)
         reports.append(_try("named", lambda: look_up(run, log.findings)))
         if beside:
             reports.append(_try("siblings", lambda: _against(read.table, settings, beside)))
