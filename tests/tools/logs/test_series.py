@@ -354,3 +354,18 @@ def test_steps_that_begin_again_in_each_epoch_or_after_a_restart_stay_steps(read
     ):
         steps = read({"m.csv": f"{head}\n{text}"}).get("loss").steps
         assert steps.max() >= 390
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Eval step {} | train loss {:.3f} | val loss {:.3f} | BLEU: 0.000",
+        "[eval] iter {}: training loss {:.3f}, dev loss {:.3f}, bleu 0.000",
+        "验证 step {}：训练损失 {:.3f}，验证损失 {:.3f}，BLEU: 0.000",
+    ],
+)
+def test_a_training_loss_in_a_line_of_an_evaluation_is_one_and_a_constant_score_is_read(read, line):
+    table = read({"log.txt": "".join(line.format(i * 500, 2 - i / 20, 2.1 - i / 30) + "\n" for i in range(12))})
+    assert table.get("eval_loss").values[-1] == pytest.approx(1.733, abs=1e-3)
+    assert table.get("loss").values[-1] == pytest.approx(1.45, abs=1e-3)
+    assert any("bleu" in s.key.lower() for s in table)

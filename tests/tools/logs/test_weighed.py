@@ -217,6 +217,11 @@ def test_a_log_of_accuracies_alone_that_rise_is_healthy():
         ("eval_f1", [0.417] * 3, False),
         ("eval_rouge2", [0.0, 0.0, 0.0, 0.1], False),
         ("eval_runtime", [12.0] * 6, False),
+        ("BLEU-4", [0.0] * 6, True),
+        ("sacrebleu", [1.3] * 6, True),
+        ("BLEU-4", [0.0] * 4, False),  # it may only begin
+        ("BLEU-4", [0.0, 0.0, 0.0, 0.0, 0.2, 0.9], False),
+        ("blues_played", [0.0] * 6, False),
         ("f1", [0.417] * 6, False),
     ],
 )

@@ -13,20 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ...findings import Finding
-from ...metrics import held_out
+from ...metrics import held_out, of_answers
 from ...series import Series
-from ...vocabulary import DOWN, UP, VOCABULARY
+from ...vocabulary import ANSWER_SCORES, DOWN, UP, VOCABULARY
 from .detector import S2, S3, Track, detector, finding, points_detector, run_detector, where, where_zh
 from .robust import finite, head_tail, mann_kendall, noise
 
 EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
 
 BETTER_UP = (
-    "acc accuracy f1 bleu sacrebleu rouge rougel rougelsum meteor chrf bertscore em match precision recall auc auroc "
+    "acc accuracy f1 em match precision recall auc auroc "
     "mrr ndcg mcc pearson spearman spearmanr iou miou map pass win winrate reward correct score macc dice mdice pck"
 )
 BETTER_DOWN = "wer cer ter eer mer mae mse rmse"
-TASK = {UP: frozenset(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
+TASK = {UP: ANSWER_SCORES.union(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
 """Words of held-out scores that measure the task itself, by the way that is good."""
 _WORDS = re.compile(r"[a-z]+\d?")
 GAIN, LATE = 0.01, 0.1
@@ -267,13 +267,14 @@ def eval_score_constant(track: Track) -> Iterator[Finding]:
     held = track.points("eval_loss")
     solved = held is not None and 0 <= held.values[-1] < NOTHING
     losses = [(p, 0) for m in ("eval_loss", "eval_perplexity") if (p := track.points(m, SAME)) is not None]
-    for points, way in [*task_scores(track), *losses]:
+    answers = [(finite(s), way(s)) for s in track.series if of_answers(s.key) and not held_out(s.key)]
+    for points, good in [*task_scores(track), *answers, *losses]:
         if len(points) < SAME_BOUND or np.ptp(points.values) > 0 or not others:
             continue
         n, value = len(points), float(points.values[0])
-        at_end = way != 0 and value in (0.0, 1.0, 100.0)
-        good = solved and value == {UP: 1.0, DOWN: 0.0}.get(way)
-        if n < (SAME_BOUND if at_end else SAME) or good or (points.metric == "eval_accuracy" and value == 0):
+        at_end = good != 0 and value in (0.0, 1.0, 100.0) and held_out(points.key)
+        done = solved and value == {UP: 1.0, DOWN: 0.0}.get(good)
+        if n < (SAME_BOUND if at_end else SAME) or done or (points.metric == "eval_accuracy" and value == 0):
             continue
         other = next((o for o in others if o.key != points.key), None)
         if other is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...heads import lengths
-from ...metrics import TRAINED, canonical, named, of_split, step_key, tells
+from ...metrics import TRAINED, canonical, named, of_answers, of_split, step_key, tells
 from ...patterns import bounded
 from ...run import Artifact
 from ...series import Series, may_be_loss
@@ -239,15 +239,15 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
 def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
-    said = column.changes or column.delimited or (not table.axisless and _base(_key(column, table)) == "learning_rate")
+    key, of_score = _key(column, table), of_answers(plain(column.name))
+    said = column.changes or column.delimited or of_score or (not table.axisless and _base(key) == "learning_rate")
     if column in roles or column.total or not said:
         return False
     if column.last in STRANGERS | STEPS | EPOCHS or (
         table.axisless and not column.delimited and len(table.lines) < SOME
     ):
         return False
-    metric = canonical(_key(column, table))
-    name = plain(column.name)
+    metric, name = canonical(key), plain(column.name)
     if column.name in RATES and ("<" in table.text or "it [" in table.text):
         return False
     if (name in BARE_TIMES and not beside_data(column, table.columns)) or (metric and metric[0] in COUNTS):
@@ -259,7 +259,7 @@ def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
         bare = [c for c in table.columns if c.changes and c not in roles]
         alone = len(bare) <= BARE and not any(c.name for c in bare)
         return not table.axisless and column.changes and (alone or _leads(column, table))
-    return column.changes or (metric is not None and (table.step or table.epoch) is not None)
+    return column.changes or ((metric is not None or of_score) and (table.step or table.epoch) is not None)
 
 
 def _leads(column: Column, table: _Table) -> bool:
