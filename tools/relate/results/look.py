@@ -19,6 +19,7 @@ from .preferring import preferring
 from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
+from .unseen import unseen
 from .zeros import zeros
 
 RESULTS = "results of evaluations against each other"
@@ -43,6 +44,7 @@ CODES = declare(
     ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
+    ("unseen-as-before-training", RESULTS, "a result on rows kept apart is as bad as the first evaluation was"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -61,6 +63,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *come_out_alike(rows),
         *of_how_many(rows),
         *scored_nothing(rows),
+        *unseen(rows, lines),
         *never_raised(lines),
         *goal_stays(lines),
         *preferring(lines, settings),
