@@ -192,11 +192,14 @@ def _rows(start: bytes) -> Iterator[dict[str, str]]:
         yield dict(zip(columns, cells(line.strip(), cut), strict=False))
 
 
-COUNTED_ROWS, BACK = 6, 6
-"""Rows by which a length is told, and of how many rows one at least goes back where a column counts no way."""
+COUNTED_ROWS, BACK, FEW_LENGTHS = 6, 6, 4
+"""Rows by which a length is told, of how many rows one at least goes back where a column counts no way, and different
+numbers that lengths have: of fewer, rows of several places stand mixed."""
 _RECORD = bounded(r"\{[^{}]{1,8000}\}")
 _NUMBERED = bounded(r'"([^"\\\n]{1,100})"\s{0,8}:\s{0,8}([-+]?\d[\d.eE+-]{0,30})')
-_ROW_NUMBERS = frozenset(("", "index", "idx", "unnamed: 0", "line", "row", "no", "no.", "序号", "行号"))
+_ROW_NUMBERS = frozenset(
+    ("", "id", "uid", "sample_id", "index", "idx", "unnamed: 0", "line", "row", "no", "no.", "序号", "行号")
+)
 """Columns that number the rows of whatever table."""
 
 
@@ -229,7 +232,8 @@ def goes_back(values: Sequence[float]) -> bool:
     if len(values) < COUNTED_ROWS or any(v != v or v % 1 for v in values):
         return False
     falls = sum(b < a for a, b in pairwise(values))
-    return (falls > 1 and falls * BACK >= len(values)) or len({*values}) == 1
+    different = len({*values})
+    return (falls > 1 and falls * BACK >= len(values) and different >= FEW_LENGTHS) or different == 1
 
 
 def row_lengths(rows: Sequence[Mapping[str, object]]) -> frozenset[str]:

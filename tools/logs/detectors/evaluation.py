@@ -22,8 +22,8 @@ from .robust import finite, head_tail, mann_kendall, noise
 EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
 
 BETTER_UP = (
-    "acc accuracy f1 em match precision recall auc auroc "
-    "mrr ndcg mcc pearson spearman spearmanr iou miou map pass win winrate reward correct score macc dice mdice pck"
+    "acc accuracy f1 em match precision recall auc auroc mrr ndcg mcc pearson spearman spearmanr iou miou map pass win "
+    "winrate reward correct score macc dice mdice pck"
 )
 BETTER_DOWN = "wer cer ter eer mer mae mse rmse"
 TASK = {UP: ANSWER_SCORES.union(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
@@ -32,9 +32,9 @@ _WORDS = re.compile(r"[a-z]+\d?")
 GAIN, LATE = 0.01, 0.1
 """Share of its level by which a score gains, and share of that gain in the second half, to be still improving."""
 KNOWN = 0.01
-"""Share of the evaluation loss below which the training loss tells of rows that are known by heart. Own judgement."""
+"""Share of the evaluation loss below which the training loss tells of rows known by heart. Own judgement."""
 SAME, SAME_BOUND = 5, 3
-"""Equal values from which on a score is a constant, and those from which on it is at the end of its range."""
+"""Equal values from which on a score is a constant, and from which on one is at the end of its range."""
 FALLS = 0.03
 """Share by which the training loss falls where an evaluation that gains nothing is over-fitting. Own judgement."""
 FEW, STILL, FALLEN = 5, 0.02, 0.9
@@ -47,7 +47,7 @@ LOW = 0.1
 FAR = 0.1
 """Share that a score has left to gain from which on the rows it is taken of are no training rows. Own judgement."""
 LIFTED = 0.1
-"""Share of its best by which an evaluation that bounces lies above it in the end. Own judgement."""
+"""Share of its best by which one that bounces lies above it in the end. Own judgement."""
 HELD_OUT = re.compile(r"(?i)(?:^|[^a-z])(?:eval|val|valid|validation|test|dev)(?:[^a-z]|$)")
 TIMING = re.compile(r"(?i)runtime|per_second|_time$|(?:^|_)(?:samples|steps|epoch|batch)$")
 """Names of what is measured on held-out rows, and those of them that only tell of time and size."""
@@ -260,9 +260,8 @@ def eval_without_score(tracks: Sequence[Track]) -> Iterator[Finding]:
 def eval_score_constant(track: Track) -> Iterator[Finding]:
     """A held-out loss or score that is exactly equal every time while the training or another evaluation moves.
 
-    Five equal values, three at 0 or 1. A score of 1 beside an evaluation loss of nothing is a solved task, an accuracy
-    of 0 is `accuracy-zero`. Own judgement.
-    """
+    Five equal values, three at 0 or 1. A 1 beside an evaluation loss of nothing is a solved task, an accuracy of 0 is
+    `accuracy-zero`. Own judgement."""
     others = [s for m in ("loss", "eval_loss") if (s := track.points(m, 3)) is not None and np.ptp(s.values) > 0]
     held = track.points("eval_loss")
     solved = held is not None and 0 <= held.values[-1] < NOTHING
@@ -276,8 +275,7 @@ def eval_score_constant(track: Track) -> Iterator[Finding]:
         done = solved and value == {UP: 1.0, DOWN: 0.0}.get(good)
         if n < (SAME_BOUND if at_end else SAME) or done or (points.metric == "eval_accuracy" and value == 0):
             continue
-        other = next((o for o in others if o.key != points.key), None)
-        if other is None:
+        if (other := next((o for o in others if o.key != points.key), None)) is None:
             continue
         en = (
             f"{points.key} is exactly {value:.4g} in all {n} evaluations while {other.key} moves from "
@@ -311,6 +309,8 @@ def eval_regression(track: Track) -> Iterator[Finding]:
         spread, step = noise(np.diff(values[: good + 1])) / np.sqrt(3), float(lost[:2].max())
         if step < max(0.05 * abs(before), 6 * spread, 2 / 3 * lost.max()) or lost[1:].min() < 0.5 * step or step <= 0:
             continue
+        if values[good - 1] - before >= step / 2 < lost[:2].max():
+            continue  # it leapt there and back
         at = good + (1 if lost[0] >= max(3 * spread, 0.1 * step) else 2)
         old, new, last = float(points.values[good]), float(points.values[at]), float(points.values[-1])
         en = (
