@@ -153,6 +153,7 @@ def test_what_falls_is_only_that_several_answers_solve(tmp_path: Path, one: str,
     ],
 )
 def test_a_score_that_leaps_there_and_back_was_never_held(tmp_path: Path, values: list[float], told: bool):
-    rising = [0.1 + i / 20 for i in range(len(values))]
-    found = codes(tmp_path, {"val_accuracy": values, "val_recall": rising, "val_precision": rising[:]})
+    rows = "".join(f"{i},{v},{0.1 + i / 20},{0.2 + i / 20}\n" for i, v in enumerate(values))
+    (tmp_path / "log.csv").write_text("epoch,val_accuracy,val_recall,val_precision\n" + rows)
+    found = {f.code for r in look([tmp_path]).reports for f in r.findings}
     assert bool(found & {"ability-lost", "share-falls-from-peak"}) == told
