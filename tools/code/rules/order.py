@@ -307,9 +307,26 @@ def backward_without_graph(view: View) -> Iterator[Fault]:
             runs = [n for n in view.program.traced(event.on) if _applied(view, n)] if event.on is not None else []
             closed = [n for n in runs if no_grad(view.program.contexts(n))]
             ran = [n for n in closed if model_call(view, n)]
-            if no_grad(event.contexts) or (ran and len(closed) == len(runs)):
+            learns = event.on is not None and any(_learned(view, n) for n in view.program.traced(event.on))
+            if no_grad(event.contexts) or (ran and len(closed) == len(runs) and not learns):
                 yield Fault(ran[0] if ran else event.node, "the loss is computed under no_grad: backward has no graph",
                             "loss 在 no_grad 下计算：backward 没有计算图", beside=(event.node,))  # fmt: skip
+
+
+def _learned(view: View, node: ast.AST) -> bool:
+    """Whether a name outside `no_grad` stands for one number or tensor that is itself trained (a temperature, a logit
+    scale): the loss has a graph by it."""
+    if not isinstance(node, (ast.Name, ast.Attribute)) or no_grad(view.program.contexts(node)):
+        return False
+    made = [b.value for b in view.program.bindings(node) if b.value is not None]
+    return any(
+        (isinstance(n, ast.keyword) and n.arg == "requires_grad" and getattr(n.value, "value", False) is True)
+        or (
+            isinstance(n, (ast.Name, ast.Attribute)) and (getattr(n, "id", "") or getattr(n, "attr", "")) == "Parameter"
+        )
+        for value in made
+        for n in ast.walk(value)
+    )
 
 
 def _applied(view: View, node: ast.AST) -> bool:

@@ -135,7 +135,7 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
         f"{values[-1]:.4g}{more_zh}。"
     )
     shown = [(points, best + 1), (points, best), (points, -1), *([(score.points, -1)] if score else [])]
-    data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
+    data = {"best_step": step, "counted": points.step_is, "baseline": float(values[best]), "last": float(values[-1])}
     severity = S3 if score and score.better else S2
     yield finding("eval-loss-rising", severity, shown, en, zh, **data, **told, **_train_trend(track, points, step))
 
