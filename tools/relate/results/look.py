@@ -16,6 +16,7 @@ from .cells import silent_cells
 from .counted import of_how_many, scored_nothing
 from .detected import detected
 from .preferring import preferring
+from .ranks import ranks
 from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
@@ -45,6 +46,7 @@ CODES = declare(
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
     ("unseen-as-before-training", RESULTS, "a result on rows kept apart is as bad as the first evaluation was"),
+    ("widths-come-out-equal", RESULTS, "a recall among the first 1 and among the first 5 is the same number"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -64,6 +66,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *of_how_many(rows),
         *scored_nothing(rows),
         *unseen(rows, lines),
+        *ranks(rows),
         *never_raised(lines),
         *goal_stays(lines),
         *preferring(lines, settings),
