@@ -15,7 +15,7 @@ from pathlib import Path
 from .findings import TriageError
 from .metrics import canonical, counts, split_named, step_key, tells
 from .patterns import bounded
-from .reading import NUL_HEAD, NUL_LIMIT, head, parse_json
+from .reading import NUL_HEAD, NUL_LIMIT, UTF16, head, parse_json
 
 SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
 """The head of a TensorBoard download: one metric, named by the file."""
@@ -337,6 +337,8 @@ def sniffed(path: Path, size: int) -> tuple[bytes, int]:
         TriageError: as `iter_chunks`.
     """
     first = head(path, size)
+    if wide := next((name for mark, name in UTF16.items() if first.startswith(mark)), ""):
+        return first.decode(wide, "ignore").removeprefix("\ufeff").encode(), 0  # what PowerShell writes by `>`
     if not first.startswith(bytes(NUL_HEAD)):
         return first, 0
     longer = head(path, NUL_LIMIT + size)
