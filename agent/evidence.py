@@ -166,6 +166,7 @@ def look(
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.config.combine import read_settings
+    from ..tools.config.resolved import resolved
     from ..tools.documents.left_out import left_out
     from ..tools.logs.ends.going_on import sizes, still_written
     from ..tools.logs.named import look_up
@@ -192,7 +193,8 @@ def look(
         reports = [log, *([opened.report] if opened else ())]
         for name, tool in _others(run, (settings, (*account(setting_checks), *setting_checks))).items():
             told(name)
-            reports.append(_try(name, lambda tool=tool: tool(run)))
+            made = _try(name, lambda tool=tool: tool(run))
+            reports.append(resolved(made, read.texts) if name == "lint" else made)
         reports.append(_try("named", lambda: look_up(run, log.findings)))
         reports += [_try("siblings", lambda: _against(read.table, settings, beside))] if beside else []
         others_of = [(t.name, t.run, t.table) for t in beside[:6]]
@@ -283,15 +285,9 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     seen = replace(seen, beside=beside, reports=(*seen.reports, Opened(accounts=beside).report))
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (
-        seen.settings,
-        events,
-        [*claims, *cards(seen.findings)],
-        facts_in(seen.reports),
-        failed,
-        quantities,
-        counted(seen.run, seen.logs),
-        single,
-    )
+        seen.settings, events, [*claims, *cards(seen.findings)], facts_in(seen.reports), failed, quantities,
+        counted(seen.run, seen.logs), single,
+    )  # fmt: skip
     found = _try("relate", lambda: relate(SeriesTable(seen.series), tables, *said))
     if not isinstance(found, Related):
         return replace(seen, reports=(*seen.reports, found))

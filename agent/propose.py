@@ -24,6 +24,7 @@ from ..tools.series import SeriesTable
 from ..tools.settings import Setting, Settings
 from .acceptance.demands import demands
 from .change.allowed import contradicts, possible
+from .change.best import at_best
 from .change.line import line_of
 from .change.reverts import AGAIN, to_take_back
 from .change.target import number, target
@@ -227,7 +228,7 @@ def _computed(hypothesis: Hypothesis, finding: Finding) -> Fix:
 
 def _apply(hypothesis: Hypothesis, fix: Fix, settings: Settings, run: Run, lang: str) -> Proposal | None:
     """The fix on this run's own files, or None when it would change nothing."""
-    entry, limit = hypothesis.entry, _limit(hypothesis, fix)
+    entry, limit, fix = hypothesis.entry, _limit(hypothesis, fix), at_best(hypothesis, fix, settings)
     if limit:
         meant = {"variable": limit.data["variable"], "change": {"set": float(limit.data["fix"]["new"])}}
         fix = fix.model_copy(update=meant)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from .findings import TriageError
 from .metrics import canonical, counts, split_named, step_key, tells
 from .patterns import bounded
-from .reading import NUL_HEAD, NUL_LIMIT, head, parse_json
+from .reading import NUL_HEAD, NUL_LIMIT, UTF16, head, parse_json
 
 SCALAR_TABLE = re.compile(rb"\"?wall[_ ]time\"?,\"?step\"?,\"?value\"?\s*$", re.I)
 """The head of a TensorBoard download: one metric, named by the file."""
@@ -217,6 +217,68 @@ def _rows(start: bytes) -> Iterator[dict[str, str]]:
         yield dict(zip(columns, cells(line.strip(), cut), strict=False))
 
 
+COUNTED_ROWS, BACK, FEW_LENGTHS = 6, 6, 4
+"""Rows by which a length is told, of how many rows one at least goes back where a column counts no way, and different
+numbers that lengths have: of fewer, rows of several places stand mixed."""
+_RECORD = bounded(r"\{[^{}]{1,8000}\}")
+_NUMBERED = bounded(r'"([^"\\\n]{1,100})"\s{0,8}:\s{0,8}([-+]?\d[\d.eE+-]{0,30})')
+_ROW_NUMBERS = frozenset(
+    ("", "id", "uid", "sample_id", "index", "idx", "unnamed: 0", "line", "row", "no", "no.", "序号", "行号")
+)
+"""Columns that number the rows of whatever table."""
+
+
+def lengths(columns: Mapping[str, Sequence[float]]) -> frozenset[str]:
+    """Counts that are no way but how long each row lasted (`steps` of an episode, of an epoch).
+
+    They go back again and again, or stand still, while another column counts the rows one by one.
+    """
+    if not row_counter(columns):
+        return frozenset()
+    steps = {k: v for k, v in columns.items() if (plain := k.strip().lower()) != "epoch" and counts(plain)}
+    return frozenset(k for k, v in steps.items() if goes_back(v))
+
+
+def row_counter(columns: Mapping[str, Sequence[float]]) -> str:
+    """The column that counts what the rows are, one by one; empty for none."""
+    return next((k for k, v in columns.items() if k.strip().lower() not in _ROW_NUMBERS and _numbers_rows(v)), "")
+
+
+def _numbers_rows(values: Sequence[float]) -> bool:
+    """Whether each row stands as far behind the last as the second behind the first; a restart begins again."""
+    moves = [b - a for a, b in pairwise(values)]
+    if len(values) < COUNTED_ROWS or moves[0] <= 0:
+        return False
+    return sum(move == moves[0] for move in moves) * 10 >= len(moves) * 9
+
+
+def goes_back(values: Sequence[float]) -> bool:
+    """Whether whole numbers fall in a good part of the rows, or are one number."""
+    if len(values) < COUNTED_ROWS or any(v != v or v % 1 for v in values):
+        return False
+    falls = sum(b < a for a, b in pairwise(values))
+    different = len({*values})
+    return (falls > 1 and falls * BACK >= len(values) and different >= FEW_LENGTHS) or different == 1
+
+
+def row_lengths(rows: Sequence[Mapping[str, object]]) -> frozenset[str]:
+    """`lengths` of rows as they were read; a column that is no number in one of them is none."""
+    held: dict[str, list[float]] = {key: [] for key in (rows[0] if rows else ())}
+    for row in rows:
+        for key in [*held]:
+            try:
+                held[key].append(float(str(row[key])))
+            except (KeyError, ValueError):
+                del held[key]
+    return lengths(held)
+
+
+def head_lengths(start: bytes) -> frozenset[str]:
+    """`lengths` of a head of JSON lines, of a list of JSON records, or of CSV."""
+    records = _RECORD.findall(start.decode("utf-8", "replace"))
+    return row_lengths([*_rows(start)] or [dict(_NUMBERED.findall(one)) for one in records])
+
+
 OF_RESULTS = re.compile(r"(?:^|[_.-])(?:metrics|results?|scores?|summary|evals?|evaluation)(?:[_.-]|$)")
 """In the names of files of results, though settings stand in them too."""
 
@@ -269,11 +331,19 @@ def column_key(name: str) -> str:
     return name.rsplit(" - ", 1)[-1]
 
 
-def step_column(columns: list[str]) -> int | None:
-    """The column that counts the steps, or else the epochs."""
+EPISODES = ("epoch", "episode", "episodes", "ep", "round", "game", "trial", "回合", "轮次", "轮", "局")
+"""Columns that count the rows where no column counts the steps, the one to be preferred first."""
+
+
+def step_column(columns: list[str], without: frozenset[str] = frozenset()) -> int | None:
+    """The column that counts the steps, or else the epochs; `without` those that are lengths, what these are of."""
     plain = [c.lower() for c in columns]
-    steps = [(order, i) for i, c in enumerate(plain) if (order := step_key(c)) is not None]
-    return min(steps)[1] if steps else plain.index("epoch") if "epoch" in plain else None
+    steps = [
+        (order, i) for i, c in enumerate(plain) if (order := step_key(c)) is not None and columns[i] not in without
+    ]
+    if steps:
+        return min(steps)[1]
+    return next((plain.index(c) for c in (EPISODES if without else EPISODES[:1]) if c in plain), None)
 
 
 def cells(text: str, delimiter: str) -> list[str]:
@@ -292,6 +362,8 @@ def sniffed(path: Path, size: int) -> tuple[bytes, int]:
         TriageError: as `iter_chunks`.
     """
     first = head(path, size)
+    if wide := next((name for mark, name in UTF16.items() if first.startswith(mark)), ""):
+        return first.decode(wide, "ignore").removeprefix("\ufeff").encode(), 0  # what PowerShell writes by `>`
     if not first.startswith(bytes(NUL_HEAD)):
         return first, 0
     longer = head(path, NUL_LIMIT + size)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from .meaning import quantity
 from .patterns import bounded
-from .vocabulary import ALIASES, BARE_TIMES, COUNTS, SPLITS, STEPS, UNITS, VOCABULARY
+from .vocabulary import ALIASES, ANSWER_SCORES, BARE_TIMES, COUNTS, SPLITS, STEPS, UNITS, VOCABULARY
 
 _FAMILIES = (
     (re.compile(r"^val-core/[^ ]*/acc/mean@\d+$|^val/test_score/"), "eval_accuracy"),
@@ -58,6 +58,7 @@ _DEEP = frozenset(
 _PART_LOSS = re.compile(rf"^(?:{splits()})[_/](?!.*(?:aux|policy|value)_loss$)\w+_loss$")
 """A loss of held-out data by the name of a part or of a data set."""
 _SPLIT_ALONE = re.compile(rf"^(?:{splits()})$")
+_TRAINS = bounded(r"(?:train(?:ing)?|trn)(?=[_/ .-]\w|[A-Z])|训练", re.IGNORECASE)
 TRAINED = bounded(r"(?:train\w{0,4}|trn|tr|fit|训练)$", re.IGNORECASE)
 """How what is trained on is called beside a split."""
 _AVERAGED = {"train_loss_mean": "loss"}
@@ -202,15 +203,25 @@ def _split_of(text: str) -> str:
 
 
 def _of_training(key: str) -> bool:
-    """Whether it is set or measured where weights are updated, though an evaluation prints it, too."""
-    return (canonical(key) or ("",))[0] in ("learning_rate", "grad_norm", "loss_scale")
+    """Whether it is set or measured where weights are updated, or says so, though an evaluation prints it, too."""
+    return _TRAINS.match(key) is not None or (canonical(key) or ("",))[0] in (
+        "learning_rate",
+        "grad_norm",
+        "loss_scale",
+    )
+
+
+@lru_cache(maxsize=4096)
+def of_answers(key: str) -> bool:
+    """Whether a key is a score of written answers: `BLEU-4`, `test_rougeL`."""
+    return any(word.rstrip("0123456789") in ANSWER_SCORES for word in re.split(r"[^a-z0-9]+", key.lower()))
 
 
 def of_split(key: str, split: str) -> str:
     """A key of a row that belongs to a split; what says so itself, or counts the steps, stays as it is.
 
-    >>> of_split("loss", "val"), of_split("val_loss", "val"), of_split("loss", "")
-    ('val/loss', 'val_loss', 'loss')
+    >>> of_split("loss", "val"), of_split("val_loss", "val"), of_split("train loss", "val"), of_split("loss", "")
+    ('val/loss', 'val_loss', 'train loss', 'loss')
     """
     return f"{split}/{key}" if split and not held_out(key) and not counts(key) and not _of_training(key) else key
 

@@ -40,7 +40,7 @@ FREE = 12 << 20
 NUL_HEAD, NUL_LIMIT = 64, 1 << 20
 """NUL bytes at the beginning of a file from which on they are a hole that a crash left, and the most passed over."""
 
-_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n\r]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
 BREAKS_OFF = "[triage: the packed data of"
@@ -177,7 +177,7 @@ def is_binary(sample: bytes) -> bool:
     Threshold: more than one control character in 30 after NUL bytes are dropped, or mostly NUL in a sample
     without any line end (a log may hold a hole of NUL bytes where a disk was full).
     """
-    if not sample or sample[:2] in _UTF16:
+    if not sample or sample[:2] in UTF16:
         return False
     rest = sample.replace(b"\0", b"")
     if not rest:
@@ -321,7 +321,7 @@ def _recoded(block: bytes, decoder: codecs.IncrementalDecoder | None) -> bytes:
 
 
 def _utf16_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
-    encoding = _UTF16.get(block[:2])
+    encoding = UTF16.get(block[:2])
     return codecs.getincrementaldecoder(encoding)("replace") if encoding else None
 
 

@@ -238,6 +238,12 @@ COUNTS = ("epoch", "batch_size")
 BARE_TIMES = ("time", "seconds", "duration")
 """Keys that are the time of one step only where they stand alone (not `elapsed seconds`)."""
 
+ANSWER_SCORES = frozenset((
+    "bleu", "blue", "sacrebleu", "sbleu", "rouge", "rougel", "rougelsum", "meteor", "chrf", "cider", "spice",
+    "bertscore",
+))  # fmt: skip
+"""Scores of written answers, which nothing but an evaluation has (`blue` is how many spell BLEU)."""
+
 COUNTERS = ("steps?", "iter(?:ation)?", "num_updates", "update", "batch", "步数", "步骤", "迭代(?:次数)?")
 """Words that count steps in a line of text, as patterns (`global step 3`, `num_updates=3`, `步数：3`)."""
 

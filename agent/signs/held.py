@@ -22,6 +22,13 @@ _BARE = re.compile(
     r"(?:(?:mean|avg|average|median|rating|score|value|result|grade|mark|win|rate|评分|得分|分数|均值|\d+)_?)+"
 )
 """A name that says nothing of what is measured: its file does."""
+_OF_TIME = re.compile(
+    r"_?per_(?:s|sec|second|min|minute|hour|h|day|epoch|step|iter)(?=_|$)|(?:^|_)(?:seconds|secs)(?=_|$)"
+    r"|(?<=time_)second(?=_|$)|(?<=elapsed_)second(?=_|$)|(?<=duration_)second(?=_|$)|(?<=wall_)second(?=_|$)"
+)
+"""Words of a name that say the time by which something was counted, and nothing of what."""
+_SPREAD = re.compile(r"(?:^|_)(?:norm|std|stddev|stdev|var|variance|grad|lr|learning_rate)(?:_|$)|范数|标准差|方差")
+"""A name of how large or how wide something is: what a name with `*` does not ask for unless it says so."""
 grade = attrgetter("severity")
 Span = tuple[float, float]
 
@@ -71,9 +78,9 @@ class Asked:
         """The moves of a measure, those of the whole run first."""
         if "*" in name:
             pattern = re.compile(anything(name))
-            found = tuple(
-                {id(m): m for key, some in self.moves.items() if pattern.fullmatch(key) for m in some}.values()
-            )
+            wide = _SPREAD.search(name) is not None
+            keys = (k for k in self.moves if wide or not _SPREAD.search(k))
+            found = tuple({id(m): m for k in keys if pattern.fullmatch(_untimed(k)) for m in self.moves[k]}.values())
         else:
             found = self.moves.get(plain(name), ())
         own = [m for m in found if m.line.name == name]
@@ -93,6 +100,11 @@ class Asked:
             last = found[0].ends[1]
             return last, f"{found[0].line.said} {last:.4g}", (found[0].line.evidence(len(found[0].line) - 1),)
         return None
+
+
+def _untimed(key: str) -> str:
+    """The name without the time by which something was counted: `steps_per_second` is about steps."""
+    return _OF_TIME.sub("", key) if _OF_TIME.sub("", key).strip("_") else key
 
 
 @lru_cache(maxsize=4096)

@@ -279,3 +279,22 @@ def test_padding_with_the_end_token_in_a_notebook_is_a_note(tmp_path, rate):
     cell = {"cell_type": "code", "source": source, "metadata": {}, "execution_count": 1, "outputs": []}
     text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
     assert codes(tmp_path, {"tune.ipynb": text}).get("pad-equals-eos", "S3") == "S3"
+
+
+BOTH = "training:\n  fp16: true\n  bf16: true\n  batch_size: 12\n  epochs: 4\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        ("Mixed-precision training enabled (dtype=bfloat16).\n", False),
+        ("INFO autocast runs in fp16\n", False),
+        ("使用混合精度：bf16\n", False),
+        ("Using fp16\n...\nUsing bf16 autocast\n", True),  # of two things, or of one: not settled
+        ("args: fp16=True bf16=True\n", True),
+        ("loading data\n", True),
+    ],
+)
+def test_both_formats_are_no_conflict_where_the_log_says_which_was_taken(tmp_path, log, told):
+    found = codes(tmp_path, {"configs/train.yaml": BOTH, "run.log": "start of run\n" + log})
+    assert ("precision-conflict" in found) == told

@@ -276,3 +276,21 @@ def test_what_two_runs_in_folders_of_their_own_show_is_not_joined():
     assert found("exp_40", "exp_41") is None
     assert found("exp_40", "exp_40")
     assert found("rank0", "rank1")
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "told"),
+    [
+        ("second_judge_score", "falls(*second*)", True),
+        ("score_of_second_rm", "falls(*second*)", True),
+        ("frames_per_second", "falls(*second*)", False),
+        ("rollout_seconds", "falls(*second*)", False),
+        ("env_time_second", "falls(*second*)", False),
+        ("hidden_tests_passed", "falls(*hidden*)", True),
+        ("hidden_state_norm", "falls(*hidden*)", False),
+        ("human_rating_std", "falls(*human*)", False),
+    ],
+)
+def test_what_is_counted_by_the_second_or_how_wide_it_is_is_no_quality(name, sign, told):
+    run = asked(reward=stepped(0.2, 0.8), **{name: stepped(6.0, 2.0)})
+    assert (holds(read(f"rises(reward) with {sign}"), run) is not None) == told

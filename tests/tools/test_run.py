@@ -294,3 +294,12 @@ def test_packed_data_that_breaks_off_at_once_is_not_called_empty(run):
 
     found = run({"train.log.zst": zstandard.compress(LOG * 99)[:40]})
     assert "ended before the end" in found.skipped[0].why
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le-bom", "utf-8"])
+def test_a_log_that_a_windows_shell_wrote_is_one_beside_other_files(tmp_path, encoding):
+    text = "Loading weights\r\nEpoch 1 loss 2.31\r\nTraceback (most recent call last):\r\nKeyError: 'x'\r\n" * 3
+    data = "\ufeff".encode("utf-16-le") + text.encode("utf-16-le") if "bom" in encoding else text.encode(encoding)
+    (tmp_path / "out_v2.txt").write_bytes(data)
+    (tmp_path / "metrics.csv").write_text("step,loss\n" + "".join(f"{i},{3 - i / 9}\n" for i in range(9)))
+    assert {a.name: a.kind for a in discover(tmp_path).artifacts}["out_v2.txt"] == "log"

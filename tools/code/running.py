@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from .program import FUNCTIONS, Function, Program
 from .source import children
@@ -65,3 +66,23 @@ def place(event: Event, other: Event) -> ast.AST:
     while shared < min(len(event.calls), len(other.calls)) and event.calls[shared] is other.calls[shared]:
         shared += 1
     return event.calls[shared] if shared < len(event.calls) else event.node
+
+
+def never_both(program: Program, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two places stand in different branches of one question, or of the same one asked twice."""
+    first, second = dict(_branches(program, one)), dict(_branches(program, other))
+    return any(second.get(asked, side) is not side for asked, side in first.items())
+
+
+def _branches(program: Program, node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """The questions above a place within its function, and whether they are answered with yes there."""
+    below = node
+    for above in program.up(node):
+        if isinstance(above, FUNCTIONS):
+            return
+        if isinstance(above, ast.If) and below is not above.test:
+            test, yes = above.test, below in above.body
+            while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                test, yes = test.operand, not yes
+            yield program.code(test), yes
+        below = above

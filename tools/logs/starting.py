@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..findings import Evidence, Finding, Severity, clean, declare
@@ -66,7 +66,8 @@ KNOWN = tuple(
             r"kv ?cache (?:is )?(?:allocat|size|memory)|memory pool|# ?GPU blocks",)),
         ("compiling and capturing", "编译与图捕获", (
             r"captur\w+ (?:\w+ ){0,4}(?:graph|num tokens)|cuda ?graphs?\b|torch\.?compile|compil\w+ a graph",
-            r"dynamo bytecode|aot compiled|autotun|warm(?:ing)?.?up")),
+            r"dynamo bytecode|aot compiled|autotun"
+            r"|(?<!lr )(?<!rate )(?<!linear )\bwarm(?:ing)?.?up\b(?!.{0,40}(?:steps|epochs|ratio|loss|lr|rate)\b)")),
         ("the first step", "第一步之前", (
             r"\*{3,} ?running training|num(?:ber of)? examples ?=|total optimization steps",
             r"start(?:ing)? (?:the )?training")),
@@ -80,6 +81,25 @@ OVER = bounded(
     re.IGNORECASE,
 )
 """What a program that ended, or ran, says in its last line, or anywhere behind the last stage of its start."""
+_RUNS = bounded(
+    r"\bepoch:?\s{0,3}\[?\d+\s?(?:/|of)\s?\d+|\b(?:step|iter(?:ation)?|batch):?\s{0,3}\[?\d+\s?(?:/|of)\s?\d+"
+    r"|第\s?\d+\s?(?:/\s?\d+\s?)?(?:轮|个 ?epoch|步)",
+    re.IGNORECASE,
+)
+"""A line of the training itself: the start is behind it."""
+_LOADED = bounded(
+    r"\b(?:model|weights|adapter|checkpoint)s?\b.{0,20}\bloaded\b"
+    r"|\bloaded (?:the )?(?:\w+ ){0,3}(?:model|weights|adapter)"
+    r"|(?:模型|权重).{0,8}加载(?:完成|成功|完毕)|已加载.{0,8}(?:模型|权重)",
+    re.IGNORECASE,
+)
+"""What a program says last that has its model and waits for somebody."""
+_ANSWERED = bounded(
+    r"\brequests? (?:\w+ )?(?:processed|handled|served|completed|finished|took)|\btokens generated\b"
+    r"|\"(?:GET|POST) /\S{0,80} HTTP|\b(?:GET|POST) /\S{1,80}.{0,20}\b200\b|请求.{0,6}(?:处理|完成)|响应完成",
+    re.IGNORECASE,
+)
+"""A request was answered: the program is a service, which says nothing while nobody asks."""
 MEETS, LOADS = "the process group", ("loading the weights", "building the model", "the KV cache", "the first step")
 """The stage in which processes wait for each other, and those that take memory."""
 _BESIDE = bounded(r"warn|deprecat|resource_tracker|\[W\d", re.IGNORECASE)
@@ -105,12 +125,18 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
         said = [(n, line) for n, line in (*text.head, *text.tail) if line.strip() and not _BESIDE.search(line)]
         told = [(n, line) for n, line in said if n > text.lines - NEAR_END]
         stages = [s for s in KNOWN if any(s.tells.search(line) for _, line in said)]
-        if len(stages) < STAGES or not told or OVER.search(told[-1][1]):
+        if len(stages) < STAGES or not told or OVER.search(told[-1][1]) or _past_start(said, told):
             continue
         last = next(((i, s) for i in range(len(told) - 1, -1, -1) for s in KNOWN if s.tells.search(told[i][1])), None)
         if last is not None and not any(OVER.search(line) for _, line in told[last[0] + 1 :]):
             meets = last[1].name == MEETS and not any(s.name in LOADS for s in stages)
             yield _at_meeting(name, *told[-1]) if meets else _finding(name, text, last[1], *told[-1])
+
+
+def _past_start(said: Sequence[tuple[int, str]], told: Sequence[tuple[int, str]]) -> bool:
+    """Whether the last lines are those of a training under way, or of a service that waits for its next request."""
+    waits = any(_ANSWERED.search(line) for _, line in said) and _LOADED.search(told[-1][1])
+    return bool(waits) or _RUNS.search(told[-1][1]) is not None
 
 
 def _quiet(text: Text) -> bool:

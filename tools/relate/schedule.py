@@ -140,13 +140,14 @@ def undecayed(settings: Settings, lines: Sequence[Line], claims: Sequence[Claim]
 def warming(settings: Settings, series: Iterable[Series]) -> Iterator[Finding]:
     """The warm-up that is set is as long as the epochs that are set, by what the log says an epoch has of steps.
 
-    Where the steps themselves are set, the rule `warmup-exceeds-training` on the configuration says so.
+    Where the steps themselves are set, the rule `warmup-exceeds-training` on the configuration says so. Rows that only
+    their order numbers, and a count that is the epoch's own, are no steps: a program may write one row an epoch.
     """
     steps, epochs = settings.get("warmup_steps"), settings.get("epochs")
     numbers = (
         steps is not None and epochs is not None and all(isinstance(s.value, (int, float)) for s in (steps, epochs))
     )
-    epoch = next((s for s in series if s.metric == "epoch" and s.axis == "step" and len(s)), None)
+    epoch = next((s for s in series if s.metric == "epoch" and s.axis == "step" and len(s) and _of_steps(s)), None)
     if steps is None or epochs is None or not numbers or settings.get("max_steps") or epoch is None:
         return
     last, at = float(epoch.values[-1]), int(epoch.steps[-1])
@@ -163,6 +164,11 @@ def warming(settings: Settings, series: Iterable[Series]) -> Iterator[Finding]:
         (steps.evidence(), epochs.evidence(), place),
         {"variable": "warmup_steps", "warmup": float(steps.value), "steps": total},
     )  # fmt: skip
+
+
+def _of_steps(epoch: Series) -> bool:
+    """Whether the epochs stand at steps that the run itself counts."""
+    return epoch.step_is in ("step", "cumulative") and bool((epoch.steps > np.ceil(epoch.values) + 1).any())
 
 
 def _floor_near(settings: Settings) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..heads import column_key
+from ..heads import column_key, goes_back, row_counter
 from ..metrics import TRAINED, canonical, of_split, split_named, tag_of
 from ..series import may_be_loss
 from ..vocabulary import UNITS, VOCABULARY
@@ -73,6 +73,7 @@ def _draft(raw: Raw, i: int, how: Marks, file: str) -> Draft:
 def _by_neighbours(drafts: list[Draft], headless: bool) -> None:
     """What only the other columns decide: which numbers are the way, which labels are rows."""
     _nameless(drafts, headless)
+    _lengths(drafts)
     on_the_way = any(d.role == "axis" and d.of in ("step", "epoch") for d in drafts)
     named = any(d.role in ("identifier", "group") and _distinct(d) for d in drafts)
     for draft in drafts:
@@ -87,6 +88,16 @@ def _by_neighbours(drafts: list[Draft], headless: bool) -> None:
             draft.be("axis", "depth")
     _label(drafts)
     _join_clock(drafts)
+
+
+def _lengths(drafts: list[Draft]) -> None:
+    """Steps that say how long each row lasted are measured; what counts the rows is the way."""
+    steps = [d for d in drafts if d.of == "step" and d.role == "axis" and goes_back(d.numbers.tolist())]
+    counter = row_counter({d.name: d.numbers.tolist() for d in drafts if d.numeric}) if steps else ""
+    for draft in steps if counter else ():
+        draft.be("measure", f"{draft.name}_of_row")
+    if counter and not any(d.role == "axis" and d.of in TRAINING for d in drafts):
+        next(d for d in drafts if d.name == counter).be("axis", "step")
 
 
 def _join_clock(drafts: list[Draft]) -> None:

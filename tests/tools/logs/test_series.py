@@ -320,3 +320,52 @@ def test_uneven_progress_bars_that_do_not_go_with_the_epoch_are_not_steps(read):
     loss = read({"train.log": text}).get("loss")
     assert loss is not None
     assert loss.step_is == "line"
+
+
+def _episodes(of_one):
+    """60 episodes of which the later ones are shorter and better: the text of each as `of_one` writes it."""
+    return [of_one(i + 1, -120 + 2 * i + i * 7 % 5, 150 - 2 * i + i * 11 % 17) for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hist.csv", "game,reward,global_step\n" + "".join(_episodes(lambda *row: "{},{},{}\n".format(*row)))),
+        ("log.csv", "回合,reward,steps\n" + "".join(_episodes(lambda *row: "{},{},{}\n".format(*row)))),
+        ("log.jsonl", "".join(_episodes(lambda e, r, n: f'{{"episode": {e}, "reward": {r}, "steps": {n}}}\n'))),
+        ("h.json", json.dumps(_episodes(lambda e, r, n: {"epoch": e, "reward": r, "steps": n}))),
+        ("train.log", "".join(_episodes(lambda e, r, n: f"Episode {e} | reward: {r} | steps: {n}\n"))),
+    ],
+)
+def test_a_length_of_each_row_is_not_the_way_of_the_rows(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    reward = read_run(discover(tmp_path)).table.get("reward")
+    assert reward is not None
+    assert reward.steps.tolist() == [*range(1, 61)]
+    assert reward.values[-1] > reward.values[0]
+
+
+def test_steps_that_begin_again_in_each_epoch_or_after_a_restart_stay_steps(read):
+    rows = [(e, s, 3 - e / 5 - s / 1000) for e in (1, 2, 3) for s in range(100, 1100, 100)]
+    again = [*range(10, 200, 10), *range(150, 400, 10)]
+    for head, text in (
+        ("epoch,step,loss", "".join("{},{},{}\n".format(*row) for row in rows)),
+        ("number,step,loss", "".join(f"{i},{s},{3 - s / 200}\n" for i, s in enumerate(again))),
+    ):
+        steps = read({"m.csv": f"{head}\n{text}"}).get("loss").steps
+        assert steps.max() >= 390
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Eval step {} | train loss {:.3f} | val loss {:.3f} | BLEU: 0.000",
+        "[eval] iter {}: training loss {:.3f}, dev loss {:.3f}, bleu 0.000",
+        "验证 step {}：训练损失 {:.3f}，验证损失 {:.3f}，BLEU: 0.000",
+    ],
+)
+def test_a_training_loss_in_a_line_of_an_evaluation_is_one_and_a_constant_score_is_read(read, line):
+    table = read({"log.txt": "".join(line.format(i * 500, 2 - i / 20, 2.1 - i / 30) + "\n" for i in range(12))})
+    assert table.get("eval_loss").values[-1] == pytest.approx(1.733, abs=1e-3)
+    assert table.get("loss").values[-1] == pytest.approx(1.45, abs=1e-3)
+    assert any("bleu" in s.key.lower() for s in table)

@@ -92,6 +92,15 @@ NOT_STOPPED = {
     "it says that it is over": [*LOADING, "All models saved to ./cache, exiting"],
     "an error says why": [*LOADING, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."],
     "a few pasted lines": LOADING[5:],
+    "the loop has begun": [*LOADING, "Starting training for 3 epochs", "Epoch 1/3: warm-up phase, no auxiliary loss"],
+    "the loop has begun, in Chinese": [*LOADING, "开始训练", "第 1/3 轮：热身阶段"],
+    "a service waits": [
+        *LOADING,
+        "req 7: request processed in 0.41 s",
+        *LOADING[:4],
+        "Loading trained model",
+        "Model loaded with 31,004 parameters",
+    ],
     "no start-up": [f"downloading part {i}" for i in range(20)],
 }
 
@@ -99,6 +108,10 @@ NOT_STOPPED = {
 @pytest.mark.parametrize("why", NOT_STOPPED)
 def test_silent_where_the_start_up_is_over_or_explained(why: str, tmp_path: Path):
     assert "log-ends-in-startup" not in graded(written(tmp_path, NOT_STOPPED[why]))
+
+
+def test_a_log_that_stops_after_a_model_was_loaded_but_answers_nobody_is_one(tmp_path: Path):
+    assert "log-ends-in-startup" in graded(written(tmp_path, [*LOADING[:-3], "Model weights loaded in 31.2 s"]))
 
 
 MEETING = [*(f"0{i}:10:05 [worker {i}] torchrun nproc_per_node=4 of job 77" for i in range(8)),

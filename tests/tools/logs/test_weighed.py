@@ -245,6 +245,11 @@ def test_a_log_of_accuracies_alone_that_rise_is_healthy():
         ("eval_f1", [0.417] * 3, False),
         ("eval_rouge2", [0.0, 0.0, 0.0, 0.1], False),
         ("eval_runtime", [12.0] * 6, False),
+        ("BLEU-4", [0.0] * 6, True),
+        ("sacrebleu", [1.3] * 6, True),
+        ("BLEU-4", [0.0] * 4, False),  # it may only begin
+        ("BLEU-4", [0.0, 0.0, 0.0, 0.0, 0.2, 0.9], False),
+        ("blues_played", [0.0] * 6, False),
         ("f1", [0.417] * 6, False),
     ],
 )
@@ -432,3 +437,43 @@ def test_the_loss_of_another_objective_is_the_loss_and_a_part_beside_it_is_none(
     rows = [f"step={s}, lr=1e-4, {name}={3.2 * 0.97**s + 0.4:.4f}, grad_norm=0.9" for s in range(1, 121)]
     fill(tmp_path, {"train.log": "\n".join(rows)})
     assert ("run-healthy" in codes(scan(discover(tmp_path)))) is judged
+
+
+def _norms(at, far=9.0):
+    norm = 0.5 + 0.05 * np.sin(np.arange(1500) * 1.7)
+    norm[at] *= far / 0.5
+    return norm
+
+
+@pytest.mark.parametrize(
+    ("at", "lifted", "severity"),
+    [
+        ([300, 620, 900, 1300], 0.0, "S3"),  # single steps that were clipped
+        ([300, 620, 900, 1300], 2.0, "S2"),  # the loss goes up behind one
+        (list(range(300, 1400, 40)), 0.0, "S2"),  # many
+    ],
+)
+def test_single_spikes_of_the_norm_that_the_loss_passes_by_are_a_note(at, lifted, severity):
+    loss = 6 * np.exp(-np.arange(1500) / 700) + 0.05 * np.cos(np.arange(1500) * 2.3)
+    loss[620:680] += lifted
+    assert told(series("loss", loss), series("grad_norm", _norms(at)))["grad-norm-spike"] == severity
+
+
+def test_a_loss_that_is_no_cross_entropy_or_not_low_for_most_rows_is_not_known_by_heart():
+    way = 20 * np.exp(-np.arange(600) / 80) + 0.02
+    assert told(series("loss", way))["train-loss-memorised"] == "S2"
+    apart, uneven = way.copy(), way.copy()
+    apart[2] = 70.0  # above any guess among tokens
+    uneven[-60::6] = 9.0
+    assert "train-loss-memorised" not in told(series("loss", apart)) | told(series("loss", uneven))
+
+
+@pytest.mark.parametrize(
+    ("values", "judged"),
+    [
+        ([0.31, 0.35, 0.4, 0.44, 0.47, 0.12, 0.11, 0.12], True),
+        ([0.02, 0.01, 0.03, 0.02, 0.48, 0.03, 0.01, 0.02], False),  # it leapt there once, and back
+    ],
+)
+def test_a_single_leap_of_a_score_is_no_level_that_was_lost(values, judged):
+    assert ("eval-regression" in told(series("eval_accuracy", values))) is judged

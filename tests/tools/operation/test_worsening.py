@@ -142,3 +142,18 @@ def test_what_falls_is_only_that_several_answers_solve(tmp_path: Path, one: str,
     (tmp_path / "heldout.csv").write_text("\n".join(rows) + "\n")
     found = {f.code for f in look([tmp_path]).findings}
     assert {"further-answers-bring-less", "share-falls-from-peak", "ability-lost"} & found == {code}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([0.2, 0.3, 0.5, 0.52, 0.51, 0.5, 0.2, 0.1, 0.1], True),
+        ([0.0, 0.0, 0.1, 0.0, 0.5, 0.0, 0.02, 0.0, 0.01], False),  # a leap there and back
+        ([0.0, 0.5, 0.0, 0.1, 0.0, 0.5, 0.0, 0.0, 0.5], False),  # it ends where it was at best
+    ],
+)
+def test_a_score_that_leaps_there_and_back_was_never_held(tmp_path: Path, values: list[float], told: bool):
+    rows = "".join(f"{i},{v},{0.1 + i / 20},{0.2 + i / 20}\n" for i, v in enumerate(values))
+    (tmp_path / "log.csv").write_text("epoch,val_accuracy,val_recall,val_precision\n" + rows)
+    found = {f.code for r in look([tmp_path]).reports for f in r.findings}
+    assert bool(found & {"ability-lost", "share-falls-from-peak"}) == told

@@ -106,3 +106,10 @@ def test_lines_between_the_epochs_take_the_counter_that_goes_on(tmp_path):
     quality = next(s for s in look([tmp_path]).series if "quality" in s.key)
     assert len(quality) == 8
     assert (np.diff(quality.steps) > 0).all()
+
+
+def test_a_loss_with_further_terms_contradicts_no_perplexity_and_one_of_another_base_does(tmp_path):
+    more = rows("epoch,val_loss,val_ppl", *[(i, 6 - i / 9 + 0.04 * (i % 3), 2.718 ** (4.2 - i / 9)) for i in range(9)])
+    assert contradicted(tmp_path, more) == []
+    other = rows("epoch,val_loss,val_ppl", *[(i, 6 - i / 9, 2 ** (6 - i / 9)) for i in range(9)])
+    assert contradicted(tmp_path, other) == ["val_ppl"]

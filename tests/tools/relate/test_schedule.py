@@ -125,3 +125,13 @@ def test_a_floor_that_is_come_to_early_in_one_of_two_curves(key, loss):
 ])  # fmt: skip
 def test_rates_that_say_nothing(lines):
     assert list(_floor(settings(), lines, {})) == []
+
+
+def rows_of_epochs(count, step_is):
+    steps = np.arange(1, count + 1)
+    return Series("epoch", "epoch", steps, steps.astype(float), steps + 1, "history.json", step_is=step_is)
+
+
+@pytest.mark.parametrize("epoch", [rows_of_epochs(5, "line"), rows_of_epochs(5, "epoch"), rows_of_epochs(3, "step")])
+def test_one_row_an_epoch_says_nothing_of_the_steps_of_one(epoch):
+    assert list(warming(settings(warmup_steps=100, epochs=5), [epoch])) == []

@@ -1,6 +1,7 @@
 """Curves of a table, for the detectors."""
 
 import numpy as np
+import pytest
 
 from triage.tools.tables.read import read_tables
 from triage.tools.tables.series import series_of
@@ -19,6 +20,18 @@ def test_along_the_steps(tmp_path):
     assert np.allclose(loss.values, [2.3, np.nan, 2.0], equal_nan=True)
     assert loss.lines.tolist() == [2, 3, 5]
     assert (loss.axis, loss.step_is) == ("step", "step")
+
+
+@pytest.mark.parametrize("names", ["game,reward,timesteps", "episode,reward,env_steps", "第几局,reward,num_steps"])
+def test_along_what_counts_the_rows_where_the_steps_are_lengths(tmp_path, names):
+    rows = "".join(f"{i + 1},{2 * i - 90},{150 - 2 * i + i * 11 % 17}\n" for i in range(40))
+    reward = curves(tmp_path, "a.csv", f"{names}\n{rows}")["reward", ""]
+    assert reward.steps.tolist() == [*range(1, 41)]
+
+
+def test_steps_that_rise_are_the_way_beside_what_counts_the_rows(tmp_path):
+    rows = "".join(f"{i + 1},{2 * i - 90},{150 * i + i * 11 % 17}\n" for i in range(40))
+    assert curves(tmp_path, "a.csv", f"number,reward,timesteps\n{rows}")["reward", ""].steps.max() > 5000
 
 
 def test_one_curve_for_each_rank(tmp_path):

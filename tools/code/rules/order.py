@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ..flow import made_of
 from ..patch import after, alone, instead, without
-from ..program import FUNCTIONS, Program, key, last
-from ..running import place
+from ..program import Program, key, last
+from ..running import never_both, place
 from ..source import walk
 from ..training import Event, Training
 from .apart.clearing import manual, one_of_several
@@ -301,32 +301,27 @@ def backward_without_graph(view: View) -> Iterator[Fault]:
     for training in view.trainings:
         for event in training.of("backward"):
             runs = [n for n in view.program.traced(event.on) if _applied(view, n)] if event.on is not None else []
-            runs = [n for n in runs if not _never_both(view.program, n, event.node)]
+            runs = [n for n in runs if not never_both(view.program, n, event.node)]
             closed = [n for n in runs if no_grad(view.program.contexts(n))]
             ran = [n for n in closed if model_call(view, n)]
-            if no_grad(event.contexts) or (ran and len(closed) == len(runs)):
+            learns = event.on is not None and any(_learned(view, n) for n in view.program.traced(event.on))
+            if no_grad(event.contexts) or (ran and len(closed) == len(runs) and not learns):
                 yield Fault(ran[0] if ran else event.node, "the loss is computed under no_grad: backward has no graph",
                             "loss 在 no_grad 下计算：backward 没有计算图", beside=(event.node,))  # fmt: skip
 
 
-def _never_both(program: Program, one: ast.AST, other: ast.AST) -> bool:
-    """Whether two places stand in different branches of one question, or of the same one asked twice."""
-    first, second = dict(_branches(program, one)), dict(_branches(program, other))
-    return any(second.get(asked, side) is not side for asked, side in first.items())
-
-
-def _branches(program: Program, node: ast.AST) -> Iterator[tuple[str, bool]]:
-    """The questions above a place within its function, and whether they are answered with yes there."""
-    below = node
-    for above in program.up(node):
-        if isinstance(above, FUNCTIONS):
-            return
-        if isinstance(above, ast.If) and below is not above.test:
-            test, yes = above.test, below in above.body
-            while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-                test, yes = test.operand, not yes
-            yield program.code(test), yes
-        below = above
+def _learned(view: View, node: ast.AST) -> bool:
+    """Whether a name outside `no_grad` stands for one number or tensor that is itself trained (a temperature, a logit
+    scale): the loss has a graph by it."""
+    if not isinstance(node, (ast.Name, ast.Attribute)) or no_grad(view.program.contexts(node)):
+        return False
+    made = [b.value for b in view.program.bindings(node) if b.value is not None]
+    return any(
+        (isinstance(n, ast.keyword) and n.arg == "requires_grad" and getattr(n.value, "value", False) is True)
+        or (isinstance(n, (ast.Name, ast.Attribute)) and "Parameter" in (getattr(n, "id", ""), getattr(n, "attr", "")))
+        for value in made
+        for n in ast.walk(value)
+    )
 
 
 def _applied(view: View, node: ast.AST) -> bool:

@@ -13,28 +13,28 @@ from typing import NamedTuple
 import numpy as np
 
 from ...findings import Finding
-from ...metrics import held_out
+from ...metrics import held_out, of_answers
 from ...series import Series
-from ...vocabulary import DOWN, UP, VOCABULARY
+from ...vocabulary import ANSWER_SCORES, DOWN, UP, VOCABULARY
 from .detector import S2, S3, Track, detector, finding, points_detector, run_detector, where, where_zh
 from .robust import finite, head_tail, mann_kendall, noise
 
 EVALUATED = ("eval_loss", "eval_perplexity", "eval_bpb", "eval_accuracy", "eval_reward")
 
 BETTER_UP = (
-    "acc accuracy f1 bleu sacrebleu rouge rougel rougelsum meteor chrf bertscore em match precision recall auc auroc "
-    "mrr ndcg mcc pearson spearman spearmanr iou miou map pass win winrate reward correct score macc dice mdice pck"
+    "acc accuracy f1 em match precision recall auc auroc mrr ndcg mcc pearson spearman spearmanr iou miou map pass win "
+    "winrate reward correct score macc dice mdice pck"
 )
 BETTER_DOWN = "wer cer ter eer mer mae mse rmse"
-TASK = {UP: frozenset(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
+TASK = {UP: ANSWER_SCORES.union(BETTER_UP.split()), DOWN: frozenset(BETTER_DOWN.split())}
 """Words of held-out scores that measure the task itself, by the way that is good."""
 _WORDS = re.compile(r"[a-z]+\d?")
 GAIN, LATE = 0.01, 0.1
 """Share of its level by which a score gains, and share of that gain in the second half, to be still improving."""
 KNOWN = 0.01
-"""Share of the evaluation loss below which the training loss tells of rows that are known by heart. Own judgement."""
+"""Share of the evaluation loss below which the training loss tells of rows known by heart. Own judgement."""
 SAME, SAME_BOUND = 5, 3
-"""Equal values from which on a score is a constant, and those from which on it is at the end of its range."""
+"""Equal values from which on a score is a constant, and from which on one is at the end of its range."""
 FALLS = 0.03
 """Share by which the training loss falls where an evaluation that gains nothing is over-fitting. Own judgement."""
 FEW, STILL, FALLEN = 5, 0.02, 0.9
@@ -47,7 +47,7 @@ LOW = 0.1
 FAR = 0.1
 """Share that a score has left to gain from which on the rows it is taken of are no training rows. Own judgement."""
 LIFTED = 0.1
-"""Share of its best by which an evaluation that bounces lies above it in the end. Own judgement."""
+"""Share of its best by which one that bounces lies above it in the end. Own judgement."""
 HELD_OUT = re.compile(r"(?i)(?:^|[^a-z])(?:eval|val|valid|validation|test|dev)(?:[^a-z]|$)")
 TIMING = re.compile(r"(?i)runtime|per_second|_time$|(?:^|_)(?:samples|steps|epoch|batch)$")
 """Names of what is measured on held-out rows, and those of them that only tell of time and size."""
@@ -135,7 +135,7 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
         f"{values[-1]:.4g}{more_zh}。"
     )
     shown = [(points, best + 1), (points, best), (points, -1), *([(score.points, -1)] if score else [])]
-    data = {"best_step": step, "baseline": float(values[best]), "last": float(values[-1])}
+    data = {"best_step": step, "counted": points.step_is, "baseline": float(values[best]), "last": float(values[-1])}
     severity = S3 if score and score.better else S2
     yield finding("eval-loss-rising", severity, shown, en, zh, **data, **told, **_train_trend(track, points, step))
 
@@ -260,23 +260,22 @@ def eval_without_score(tracks: Sequence[Track]) -> Iterator[Finding]:
 def eval_score_constant(track: Track) -> Iterator[Finding]:
     """A held-out loss or score that is exactly equal every time while the training or another evaluation moves.
 
-    Five equal values, three at 0 or 1. A score of 1 beside an evaluation loss of nothing is a solved task, an accuracy
-    of 0 is `accuracy-zero`. Own judgement.
-    """
+    Five equal values, three at 0 or 1. A 1 beside an evaluation loss of nothing is a solved task, an accuracy of 0 is
+    `accuracy-zero`. Own judgement."""
     others = [s for m in ("loss", "eval_loss") if (s := track.points(m, 3)) is not None and np.ptp(s.values) > 0]
     held = track.points("eval_loss")
     solved = held is not None and 0 <= held.values[-1] < NOTHING
     losses = [(p, 0) for m in ("eval_loss", "eval_perplexity") if (p := track.points(m, SAME)) is not None]
-    for points, way in [*task_scores(track), *losses]:
+    answers = [(finite(s), way(s)) for s in track.series if of_answers(s.key) and not held_out(s.key)]
+    for points, good in [*task_scores(track), *answers, *losses]:
         if len(points) < SAME_BOUND or np.ptp(points.values) > 0 or not others:
             continue
         n, value = len(points), float(points.values[0])
-        at_end = way != 0 and value in (0.0, 1.0, 100.0)
-        good = solved and value == {UP: 1.0, DOWN: 0.0}.get(way)
-        if n < (SAME_BOUND if at_end else SAME) or good or (points.metric == "eval_accuracy" and value == 0):
+        at_end = good != 0 and value in (0.0, 1.0, 100.0) and held_out(points.key)
+        done = solved and value == {UP: 1.0, DOWN: 0.0}.get(good)
+        if n < (SAME_BOUND if at_end else SAME) or done or (points.metric == "eval_accuracy" and value == 0):
             continue
-        other = next((o for o in others if o.key != points.key), None)
-        if other is None:
+        if (other := next((o for o in others if o.key != points.key), None)) is None:
             continue
         en = (
             f"{points.key} is exactly {value:.4g} in all {n} evaluations while {other.key} moves from "
@@ -310,6 +309,8 @@ def eval_regression(track: Track) -> Iterator[Finding]:
         spread, step = noise(np.diff(values[: good + 1])) / np.sqrt(3), float(lost[:2].max())
         if step < max(0.05 * abs(before), 6 * spread, 2 / 3 * lost.max()) or lost[1:].min() < 0.5 * step or step <= 0:
             continue
+        if values[good - 1] - before >= step / 2 < lost[:2].max():
+            continue  # it leapt there and back
         at = good + (1 if lost[0] >= max(3 * spread, 0.1 * step) else 2)
         old, new, last = float(points.values[good]), float(points.values[at]), float(points.values[-1])
         en = (

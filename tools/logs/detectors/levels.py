@@ -170,6 +170,8 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
         high, last = float(smooth[best]), float(np.median(values[-width:]))
         fell = np.flatnonzero(values[best:] > (high + last) / 2)
         at = best + (int(fell[-1]) if len(fell) else 0) + 1
+        if np.median(values[best : best + width]) < (high + last) / 2:
+            continue  # it leapt there once and back
         if high <= 0 or last > LOST * high or high - last < 10 * noise(values) or at > len(values) - 3:
             continue
         en = f"{points.key} falls from {high:.3g} to {last:.3g} at {where(points, at)} and stays there."
@@ -198,7 +200,7 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
         return
     (first, last), start = head_tail(loss.values, 0.1), float(np.median(loss.values[: max(3, len(loss) // BEGUN)]))
     beside = (float(s.steps[-1]) for s in track.series if s.step_is == "epoch" and len(s))
-    if start > MOST_NATS:
+    if start > MOST_NATS or (loss.values[: max(5, len(loss) // BEGUN)] > MOST_NATS).any():
         return
     untrained, epochs = start > FROM_SCRATCH, max(beside, default=0.0) if epoch is None else float(max(epoch.values))
     first = start if untrained else float(loss.values[0]) if len(loss) < 8 else first
@@ -206,6 +208,8 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     few = len(loss) < 8 and epochs < MANY_PASSES
     if few or first <= least or not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
         return
+    if loss.values[-max(3, len(loss) // 10) :].mean() > max(3 * last, least):
+        return  # most rows are at nothing, some are not
     held_out = track.points("eval_loss")
     if held_out is not None and head_tail(held_out.values, 0.2)[1] < max(3 * last, 2 * least):
         return

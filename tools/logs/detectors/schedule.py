@@ -112,8 +112,21 @@ def learning_rate_zero(points: Series, track: Track) -> Iterator[Finding]:
             f"{points.key} 自{where_zh(points, i)}起处于最低值（{floor:.3g}，峰值 {peak:.3g}），占最后 {share:.0%}："
             "调度是否短于训练？"
         )
-        severity, shown = S2 if share >= LONG_FLOOR else S3, [(points, i), (points, -1)]
+        long = share >= LONG_FLOOR and not _by_steps(values)
+        severity, shown = S2 if long else S3, [(points, i), (points, -1)]
         yield finding("lr-at-floor", severity, shown, en, zh, peak=peak, floor=floor, share=share)
+
+
+LEVELS = 6
+"""Most levels of a rate that is divided at a few places."""
+
+
+def _by_steps(values: np.ndarray) -> bool:
+    """Whether the rate comes down from its peak by a few leaps and stands between them: its last level was chosen."""
+    down = values[int(np.argmax(values)) :]
+    moved = np.flatnonzero(np.diff(down))
+    leaps = down[moved + 1] <= 0.55 * down[moved]
+    return 2 <= len(moved) < LEVELS and bool(leaps.all()) and bool((np.diff(moved) > 1).all())
 
 
 PARTS = 24

@@ -194,9 +194,32 @@ def _jump(code: str, severity: Severity, points: Series, jump: Jump, en: str, zh
     )
 
 
+ALONE, PASSED = 0.005, 10
+"""Share of the points up to which spikes are single ones, and points of a loss on each side of one. Own judgement."""
+
+
+def _passed_by(track: Track, norm: Series, hits: np.ndarray) -> bool:
+    """Whether the spikes are single ones, and the loss beside them, which falls over the run, is never higher behind
+    one than its own noise before it explains: the steps were clipped, or did no harm."""
+    loss = track.like("loss", norm)
+    if loss is None or track.is_rl or len(hits) > ALONE * len(norm) or (np.diff(hits) < PASSED // 2).any():
+        return False
+    first, last = head_tail(loss.values, 0.1)
+    if last > 0.95 * first:
+        return False
+    for step in norm.steps[hits]:
+        at = int(np.searchsorted(loss.steps, step))
+        before, after = loss.values[max(0, at - PASSED) : at], loss.values[at + 1 : at + 1 + PASSED]
+        if len(before) < 3 or len(after) < 3:
+            return False
+        if np.median(after) > np.median(before) + max(2 * float(before.std()), 0.05 * abs(float(np.median(before)))):
+            return False
+    return True
+
+
 @detector("grad-norm-spike", "the gradient norm jumps far above its recent history", ["grad_norm"], 6)
 def grad_norm_spike(track: Track) -> Iterator[Finding]:
-    """One gradient norm ten times the rolling median (S3; S2 where they are `often`). Never serious alone.
+    """One gradient norm ten times the rolling median (S3; S2 where `often` and the loss minds). Never serious alone.
 
     Good runs have such steps (field notes); RL has no warm-up transient, so its first steps count. Megatron multiplies
     the norm by the fp16 loss scale, so the factor is taken against the run's own median; a norm of 0.000 throughout
@@ -226,7 +249,7 @@ def grad_norm_spike(track: Track) -> Iterator[Finding]:
         f"共 {len(hits)} 处，最大 {most:.0f} 倍。"
     )
     shown = [(series, j) for j in dict.fromkeys((i, top))]
-    severity = S2 if often(hits, len(values)) else S3
+    severity = S2 if often(hits, len(values)) and not _passed_by(track, series, hits) else S3
     yield finding("grad-norm-spike", severity, shown, en, zh, baseline=baseline, factor=most, spikes=len(hits))
 
 

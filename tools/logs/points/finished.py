@@ -20,6 +20,10 @@ from .stream import Points, Stream
 MANY_AN_EPOCH = 20
 """Points of one epoch from which on they are the batches of it, and not several writers. Own judgement."""
 
+SOME_LINES, RISES = 12, 0.5
+"""Lines by which a count is told to be no way, and its correlation with their order from which on it is one: above 0.9
+where several writers take turns. Own judgement."""
+
 LEAST_SCALE = 7
 """Halvings down to one of the largest value of a loss scale at least. Own judgement."""
 _SCALE = bounded(r"(?i)(?:^|[_/. ])scal(?:e|er|ing)(?:$|[_/. ])|缩放")
@@ -150,6 +154,17 @@ def many_an_epoch(points: Points) -> bool:
 
 def by_line(points: Points) -> Points:
     return replace(points, steps=array("q", range(1, len(points) + 1)))
+
+
+def no_way(stream: Stream) -> bool:
+    """Whether a count that keeps falling does not rise over the lines either: no writers take turns, each line says how
+    long something lasted (`Episode 12 | reward: 3.1 | steps: 87`)."""
+    longest = max(stream.points.values(), key=len, default=None)
+    if longest is None or len(longest) < SOME_LINES:
+        return False
+    steps = _view(longest.steps).astype(float)
+    spread = steps.std()
+    return not spread or float(np.corrcoef(steps, np.arange(len(steps)))[0, 1]) < RISES
 
 
 def never_computed(values: np.ndarray) -> bool:

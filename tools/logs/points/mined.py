@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...metrics import TRAINED, canonical, named, of_split, step_key, tells
+from ...heads import lengths
+from ...metrics import TRAINED, canonical, named, of_answers, of_split, step_key, tells
 from ...patterns import bounded
 from ...run import Artifact
 from ...series import Series, may_be_loss
@@ -49,6 +50,9 @@ TOLD = 50
 """Lines of a shape by which it is told whether a format reads them."""
 GUESSED = 0.4
 """Most confidence in a name that stands for a metric by custom alone: below `series.SURE`."""
+
+LASTED = 2_000
+"""Lines by which it is told that a count says how long each of them lasted."""
 
 TIMED = bounded(r"\d\s?(?:ms|us|[µμ]s|s)\b")
 """A time with its unit, of which few lines may have the same: `740ms` before `1.02s`."""
@@ -218,7 +222,8 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
     free = [c for c in columns if c.whole and not c.total]
     table.writer = next((c for c in free if c.last in WRITERS), None)
     table.epoch = next((c for c in free if c.last in EPOCHS), None)
-    named = [c for c in free if c.last in STEPS or step_key(plain(c.name)) is not None]
+    lasted = lengths({c.name: c.values[:LASTED].tolist() for c in free})
+    named = [c for c in free if c.name not in lasted and (c.last in STEPS or step_key(plain(c.name)) is not None)]
     table.step = next((c for c in named if c.changes), None)
     others = [c for c in free if c.changes and c not in (table.epoch, table.writer)]
     if table.step is None and table.epoch is None:
@@ -234,15 +239,15 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
 def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
     """Whether a column is a series that the declared formats have not read."""
     roles = (table.step, table.epoch, table.writer, table.label)
-    said = column.changes or column.delimited or (not table.axisless and _base(_key(column, table)) == "learning_rate")
+    key, of_score = _key(column, table), of_answers(plain(column.name))
+    said = column.changes or column.delimited or of_score or (not table.axisless and _base(key) == "learning_rate")
     if column in roles or column.total or not said:
         return False
     if column.last in STRANGERS | STEPS | EPOCHS or (
         table.axisless and not column.delimited and len(table.lines) < SOME
     ):
         return False
-    metric = canonical(_key(column, table))
-    name = plain(column.name)
+    metric, name = canonical(key), plain(column.name)
     if column.name in RATES and ("<" in table.text or "it [" in table.text):
         return False
     if (name in BARE_TIMES and not beside_data(column, table.columns)) or (metric and metric[0] in COUNTS):
@@ -254,7 +259,7 @@ def _is_measure(column: Column, table: _Table, taken: _Taken) -> bool:
         bare = [c for c in table.columns if c.changes and c not in roles]
         alone = len(bare) <= BARE and not any(c.name for c in bare)
         return not table.axisless and column.changes and (alone or _leads(column, table))
-    return column.changes or (metric is not None and (table.step or table.epoch) is not None)
+    return column.changes or ((metric is not None or of_score) and (table.step or table.epoch) is not None)
 
 
 def _leads(column: Column, table: _Table) -> bool:

@@ -21,6 +21,7 @@ from .finished import (
     many_an_epoch,
     names_of,
     never_computed,
+    no_way,
     numbered,
     printed_again,
     split,
@@ -287,13 +288,14 @@ class Store:
         chosen = names_of(stream.points)
         steps, step_is = numbered(stream, self.every)
         mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records) and not _begins_anew(stream)
+        lasted = mixed and no_way(stream)
         falls = {*([] if mixed else stream.falls), *(self.starts if stream.stepless or stream.by_line else ())}
         bounds = np.array(sorted(falls), dtype=np.int64)
         parts: dict[int, list[tuple[tuple[str, str], Arrays, str]]] = {}
         for key, points in stream.points.items():
             metric, scale = chosen[key]
             part_is, points = step_is, points
-            if step_is == "epoch" and many_an_epoch(points):
+            if lasted or (step_is == "epoch" and many_an_epoch(points)):
                 part_is, points = "line", by_line(points)
             arrays = arrays_of(points, scale, mixed and part_is == step_is)
             if key == "grad norm" and never_computed(arrays[1]):

@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...heads import SCALAR_TABLE, TRACKED, cells, column_key, csv_header, delimiter, names_metric, step_column
+from ...heads import (
+    SCALAR_TABLE,
+    TRACKED,
+    cells,
+    column_key,
+    csv_header,
+    delimiter,
+    head_lengths,
+    names_metric,
+    step_column,
+)
 from ...metrics import canonical, of_split, split_named, splits, step_key, tag_of
 from ...patterns import bounded
 from ...reading import Chunk, Line, lines_of, parse_json, unwrapped
@@ -34,16 +44,16 @@ def read_table(path: Path, sample: bytes, chunks: Iterable[Chunk], store: Store)
     start = sample.lstrip()
     first = start.split(b"\n", 1)[0].strip()
     if csv_header(first):
-        _read_csv(chunks, store)
+        _read_csv(chunks, store, head_lengths(sample))
     elif SCALAR_TABLE.match(first) or TRACKED.match(first):
         _read_scalars(scalar_name(path), chunks, store)
     elif start.startswith((b"{", b"[")) and _is_state(path, start):
-        _read_objects(chunks, store)
+        _read_objects(chunks, store, head_lengths(sample))
     elif first.startswith(b"{") and first.endswith(b"}") and b'"' in first and b"'" not in first[:2]:
         text = first.decode("utf-8", "replace")
         if unwrapped(text) != [text]:
             return False  # lines of a console log, each in an object
-        _read_json_lines(chunks, store)
+        _read_json_lines(chunks, store, head_lengths(sample))
     else:
         return False
     return True
@@ -75,7 +85,7 @@ def scalar_name(path: Path) -> str:
     return "/".join(parts[below + 1 :])
 
 
-def _read_csv(chunks: Iterable[Chunk], store: Store) -> None:
+def _read_csv(chunks: Iterable[Chunk], store: Store, lengths: frozenset[str] = frozenset()) -> None:
     columns: list[str] = []
     wanted: list[tuple[int, str]] = []
     worded: list[int] | None = None
@@ -86,7 +96,7 @@ def _read_csv(chunks: Iterable[Chunk], store: Store) -> None:
             continue
         if not columns:
             columns = csv_header(line.text.encode()) or []
-            cut, at = delimiter(line.text), step_column(columns)
+            cut, at = delimiter(line.text), step_column(columns, lengths)
             stream.step_is = "epoch" if at is not None and columns[at].lower() == "epoch" else "step"
             keys = [(i, column_key(c)) for i, c in enumerate(columns) if not c.endswith(("__MIN", "__MAX"))]
             wanted = [(i, key) for i, key in keys if i != at]
@@ -96,7 +106,7 @@ def _read_csv(chunks: Iterable[Chunk], store: Store) -> None:
             row = [
                 f"{c[0]}.{c[2]}" if (c := cell.partition(","))[1] and i != at else cell for i, cell in enumerate(row)
             ]
-        step = _number(row[at]) if at is not None and at < len(row) else None
+        step = stream.records + 1.0 if at is None else _number(row[at]) if at < len(row) else None
         if step is None or step != step or abs(step) > 1e15:
             continue
         worded = [i for i, cell in enumerate(row) if _number(cell) is None] if worded is None else worded
@@ -118,7 +128,7 @@ def _number(text: Any) -> float | None:
         return None
 
 
-def _read_json_lines(chunks: Iterable[Chunk], store: Store) -> None:
+def _read_json_lines(chunks: Iterable[Chunk], store: Store, lengths: frozenset[str]) -> None:
     """What begins as a record and cannot be read is counted, but for the last line, which may be being written."""
     broken = False
     for line in lines_of(chunks):
@@ -127,7 +137,7 @@ def _read_json_lines(chunks: Iterable[Chunk], store: Store) -> None:
         broken = entry is None
         store.rows += 1
         if entry:
-            _add_entry(store, "json-lines", {k: (v, line.number) for k, v in entry.items()})
+            _add_entry(store, "json-lines", {k: (v, line.number) for k, v in entry.items()}, lengths)
 
 
 def _json(line: Line) -> dict[str, float] | None:
@@ -156,15 +166,15 @@ def _leaves(data: dict[Any, Any], above: str, depth: int) -> Iterator[tuple[str,
                 yield name, numeric
 
 
-def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> None:
-    """One entry of a history: key -> value and line."""
-    counts = [(order, k) for k in entry if (order := step_key(k)) is not None]
+def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]], lengths: frozenset[str]) -> None:
+    """One entry of a history: key -> value and line; counts that are `lengths` of the entries are no steps."""
+    counts = [(order, k) for k in entry if (order := step_key(k)) is not None and k not in lengths]
     step = entry[min(counts)[1]][0] if counts else None
     summary = "train_runtime" in entry
     values = [
         ("train_loss_mean" if summary and k == "train_loss" else k, v, at)
         for k, (v, at) in entry.items()
-        if step_key(k) is None
+        if step_key(k) is None or k in lengths
     ]
     if not any(canonical(k) for k, _, _ in values):
         return
@@ -174,7 +184,7 @@ def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]]) -> 
         store.unnumbered(name, None, values, None)
 
 
-def _read_objects(chunks: Iterable[Chunk], store: Store) -> None:
+def _read_objects(chunks: Iterable[Chunk], store: Store, lengths: frozenset[str]) -> None:
     """Every flat object of a JSON document (the entries of `log_history`), with the line of each value."""
     for entry in _objects(chunks):
         found, said = {}, _SPLIT.search(entry[0])
@@ -183,7 +193,7 @@ def _read_objects(chunks: Iterable[Chunk], store: Store) -> None:
             line = entry[1] + entry[0].count("\n", 0, match.start())
             found[of_split(match.group(1), split)] = (number(match.group(2)), line)
         if found:
-            _add_entry(store, "state", found)
+            _add_entry(store, "state", found, lengths)
 
 
 def _objects(chunks: Iterable[Chunk]) -> Iterator[tuple[str, int]]:

@@ -9,6 +9,13 @@ from .signature import PROGRAM_GONE, S0, S1, S2, Signature
 
 CUT = r"file not fully covered|is not within the file bounds|HeaderTooLarge|HeaderTooSmall|InvalidHeader(Length|Deserialization|Start)|MetadataIncompleteBuffer|IncompleteMetadata|invalid load key, 'v'"
 """What readers say of a weight file that is cut off or only a pointer."""
+_INFERS = (
+    r"|(?i:(?:start|begin|run|perform|launch|load)\w{0,4}[ :_-]{1,3}(?:[\w-]{1,16} ){0,2}"
+    r"(?:inference|generation|generating|prediction|predicting|benchmark|decoding|evaluation on|chat|demo|test set))"
+    r"|(?i:evaluation (?:models?|only|mode)\b)|Running on (?:local|public) URL|(?:model|adapter) ready for inference"
+    r"|开始(?:推理|评测|评估|生成|预测|测试|对话)|推理模式|评测结果"
+)
+"""Lines of a program that answers or evaluates and trains nothing: an adapter that is loaded for that trains nothing."""
 
 ROWS = (
     Signature(
@@ -240,7 +247,8 @@ ROWS = (
         "no parameter can be trained", "没有可训练参数",
         ("trainable params: 0 || all params: 7000000000 || trainable%: 0.0", "WARNING - No trainable parameters found!"),
         ("trainable params: 4194304 || all params: 6742609920 || trainable%: 0.06",),
-        undone=r"[Tt]rainable[ _-]?[Pp]aram\w{0,6}[^\d\n]{0,12}[\d,.]{0,20}[1-9]|\* Running (Prediction|Evaluation)|\* (predict|eval) metrics",
+        undone=r"[Tt]rainable[ _-]?[Pp]aram\w{0,6}[^\d\n]{0,12}[\d,.]{0,20}[1-9]|\* Running (Prediction|Evaluation)|\* (predict|eval) metrics"
+        + _INFERS,
     ),
     Signature(
         "deepspeed-config-error", S0,

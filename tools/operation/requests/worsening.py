@@ -149,6 +149,8 @@ JUDGES = bounded(
     r"gold|human|proxy|hidden|held|judge|reward|(?:^|_)(?:rm|orm|prm|eval|val|test)\d?(?:_|$)|人工|裁判|留出|奖励"
 )
 """Groups by who judges, of which one may rise while the other falls."""
+HELD = 3
+"""Evaluations in a row that a score that was reached by a leap must have held."""
 POINTS, SHARE, ROWS = 0.05, 0.15, 5
 """Share of the scale and of its own peak that a score has lost, and evaluations, from which on it is told."""
 
@@ -218,10 +220,21 @@ def _from_peak(line: Line, part: float = 1.0) -> bool:
     end, peak = float(np.median(values[-k:])), float(np.median(np.sort(values)[-k:]))
     lost = peak - end
     usual = float(np.median(np.abs(np.diff(values, 2)))) if len(values) > 12 else 0.0
+    if values[-1] > peak - lost / 2 or _bounces(values, peak - lost / 2, lost / 2):
+        return False
     return (
         values.min() >= 0 and scale >= peak and top < len(values) - k
         and lost >= part * max(POINTS * scale, SHARE * peak, 4 * usual)
     )  # fmt: skip
+
+
+def _bounces(values: np.ndarray, middle: float, far: float) -> bool:
+    """Whether the score is above the middle of its fall only where it leaps there and back: nothing was ever held."""
+    high, moves = values > middle, np.diff(values)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], high.astype(int), [0]))))
+    stays = [(a, b) for a, b in edges.reshape(-1, 2) if b - a >= HELD or a == 0]
+    leaps = any(a > 0 and moves[a - 1] >= far for a, _ in edges.reshape(-1, 2))
+    return leaps and not stays
 
 
 def _scores(fell: Sequence[Line], kept: Sequence[Line]) -> Finding:

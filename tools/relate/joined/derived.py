@@ -23,6 +23,9 @@ SHARE = 0.8
 """Share of the rows with both numbers that contradict. One row may be a slip of the pen, all of them are a formula."""
 CAPPED = 15.0
 """Loss from which on programs cut the perplexity off."""
+GOES_WITH, MULTIPLE = 0.9, 0.01
+"""Correlation from which on a loss goes the way of a perplexity, and the relative spread within which one is a multiple
+of the other (a formula without its exponential) or of its logarithm (another base). Own judgement."""
 ROUNDED = 0.03
 """Relative difference that rounding and a mean of means make. Own judgement."""
 
@@ -46,13 +49,28 @@ RULES = (
          "a token has at least one character, so bits per character are at most loss / ln 2",
          "一个 token 至少一个字符，所以每字符比特数不超过 loss / ln 2"),
     Rule(r"(?P<held>{held})(?:ppl|perplexity)", (r"{held}(?:lm_)?(?:loss|nll|ce)",),
-         lambda ppl, loss: (loss < CAPPED) & ~_near(np.log(np.maximum(ppl, 1e-9)), loss, np.log(1.5)),
+         lambda ppl, loss: (loss < CAPPED) & ~_near(logs(ppl), loss, np.log(1.5)) & ~_of_more(logs(ppl), loss),
          "the perplexity is exp(loss)", "困惑度等于 exp(loss)"),
     Rule(r"(?P<held>{held}(?:micro_)?)f1(?:_score)?", (r"{held}precision", r"{held}recall"),
          lambda f, p, r: f > (p + r) / 2 * (1 + ROUNDED),
          "F1 is at most the mean of precision and recall", "F1 不超过精确率与召回率的平均"),
 )  # fmt: skip
 _PATTERNS = {rule: bounded(rf"^{rule.of.format(held=HELD)}$") for rule in RULES}
+
+
+def logs(ppl: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(ppl, 1e-9))
+
+
+def _of_more(told: np.ndarray, loss: np.ndarray) -> bool:
+    """Whether a loss lies above the logarithm of the perplexity in every row, goes its way and is no multiple of it: it
+    holds further terms (label smoothing, a distillation, a penalty), which the perplexity leaves out."""
+    known = np.isfinite(told) & np.isfinite(loss) & (told > 0)
+    a, b = told[known], loss[known]
+    if len(a) < LEAST or (a >= b).any() or not a.std() or not b.std():
+        return False
+    multiple = any(float(np.ptp(r)) <= MULTIPLE * float(np.median(r)) for r in (b / a, b / np.exp(a)))
+    return not multiple and float(np.corrcoef(a, b)[0, 1]) > GOES_WITH
 
 
 def _near(a: np.ndarray, b: np.ndarray, room: float) -> np.ndarray:

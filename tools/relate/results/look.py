@@ -18,9 +18,11 @@ from .detected import detected
 from .errors import beyond_reference
 from .formats import by_format
 from .preferring import preferring
+from .ranks import ranks
 from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
+from .unseen import unseen
 from .zeros import zeros
 
 RESULTS = "results of evaluations against each other"
@@ -48,6 +50,8 @@ CODES = declare(
     ("error-rate-above-one", RESULTS, "a rate of wrong words or letters is above 1 beside others that are low"),
     ("quantised-as-large-as-whole", RESULTS, "a row of weights in fewer bits has the size of the whole model"),
     ("quantised-behind-its-format", RESULTS, "one of two rows of as many bits lost far more than the other"),
+    ("unseen-as-before-training", RESULTS, "a result on rows kept apart is as bad as the first evaluation was"),
+    ("widths-come-out-equal", RESULTS, "a recall among the first 1 and among the first 5 is the same number"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -68,6 +72,8 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *come_out_alike(rows),
         *of_how_many(rows),
         *scored_nothing(rows),
+        *unseen(rows, lines),
+        *ranks(rows),
         *never_raised(lines),
         *goal_stays(lines),
         *preferring(lines, settings),
