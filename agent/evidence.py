@@ -166,7 +166,7 @@ def look(
         TriageError: a path does not exist or nothing in it can be read.
     """
     from ..tools.config.combine import read_settings
-    from ..tools.config.resolved import resolved
+    from ..tools.config.printed.resolved import resolved
     from ..tools.documents.left_out import left_out
     from ..tools.logs.ends.going_on import sizes, still_written
     from ..tools.logs.named import look_up

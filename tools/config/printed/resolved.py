@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..findings import Report
-from ..logs.texts import Text
-from ..patterns import bounded
+from ...findings import Report
+from ...logs.texts import Text
+from ...patterns import bounded
 
 CONFLICT, NEAR = "precision-conflict", 40
 """The rule, and lines of a log that belong to one start."""
