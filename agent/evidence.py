@@ -232,7 +232,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts
+    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts, widths
     from ..tools.operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
     from ..tools.scores import check_run_evals
 
@@ -246,6 +246,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
         "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
         "launches": launches.check_launches, "containers": containers.check_containers,
+        "widths": partial(widths.check_widths, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need

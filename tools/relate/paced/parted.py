@@ -27,7 +27,8 @@ ALIKE = 1.5
 """Times by which the two losses of a source differ at most where the held-out one is measured first."""
 _LOSS = frozenset(("loss", "losses", "nll", "ce", "xent", "lm", "cross", "entropy", "损失"))
 _HELD = frozenset((
-    "eval", "evaluation", "val", "valid", "validation", "test", "dev", "heldout", "held", "holdout", "验证", "测试", "评估",
+    "eval", "evaluation", "val", "valid", "validation", "test", "dev", "heldout", "held", "holdout",
+    "验证", "测试", "评估",
 ))  # fmt: skip
 _SPLIT = _HELD | {"train", "training", "trn", "out", "metrics", "by", "per", "source", "domain", "dataset", "训练"}
 _PARTS, _HAN = re.compile(r"[\W_]+"), re.compile(r"(损失|训练|验证|测试|评估)")
@@ -100,7 +101,8 @@ def _told(both: Both, other: Both) -> Finding:
     )
     zh = (
         f"{held.key} 从最好的 {low:.4g}（{held.where(both.best)}）升到 {last:.4g}，而 {trained.key} 从 "
-        f"{first:.4g} 降到 {end:.4g}：这个来源被背下来了。{other.held.key} 没有上升（{float(other.held.values[-1]):.4g}）。"
+        f"{first:.4g} 降到 {end:.4g}：这个来源被背下来了。"
+        f"{other.held.key} 没有上升（{float(other.held.values[-1]):.4g}）。"
     )
     evidence = (held.evidence(both.best), held.evidence(len(held) - 1), trained.evidence(len(trained) - 1))
     data = {"source": both.source, "best": low, "last": last, "trained_first": first, "trained_last": end}
