@@ -229,6 +229,7 @@ def _read(run: Run, settings: Settings) -> tuple[Read, Report | None]:
 def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
     """The tools that look at what is not a log, by name."""
     from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.checkpoints.renamed import check_renamed
     from ..tools.config.copies import check_copies
     from ..tools.config.lint import lint
     from ..tools.data import cached, check_run_data, earlier
@@ -246,7 +247,7 @@ def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Cal
         "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
         "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
         "launches": launches.check_launches, "containers": containers.check_containers,
-        "widths": partial(widths.check_widths, settings=read[0]),
+        "renamed": check_renamed, "widths": partial(widths.check_widths, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
