@@ -238,17 +238,7 @@ COUNTS = ("epoch", "batch_size")
 BARE_TIMES = ("time", "seconds", "duration")
 """Keys that are the time of one step only where they stand alone (not `elapsed seconds`)."""
 
-COUNTERS = (
-    "steps?",
-    "iter(?:ation)?",
-    "num_updates",
-    "update",
-    "batch",
-    "步数",
-    "步骤",
-    "迭代(?:次数)?",
-    "(?<![同异单每逐进初跑])步(?=\\s?[:=：])",
-)
+COUNTERS = ("steps?", "iter(?:ation)?", "num_updates", "update", "batch", "步数", "步骤", "迭代(?:次数)?")
 """Words that count steps in a line of text, as patterns (`global step 3`, `num_updates=3`, `步数：3`)."""
 
 SPLITS = (

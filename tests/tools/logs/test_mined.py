@@ -372,3 +372,21 @@ def test_a_lone_line_of_another_kind_joins_no_series(tmp_path, lone):
     found = read(tmp_path, [*lines[:15], lone, *lines[15:]])
     assert len(found["loss"]) == len(R)
     assert all(math.isfinite(v) for s in found.values() for v in s.values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("form", "step_is"),
+    [
+        ("步={} 轮={} 损失={:.3f}", "step"),
+        ("步：{} 轮：{} 损失：{:.3f}", "step"),
+        ("轮={1} 步={0} 损失={2:.3f}", "step"),
+    ],
+)
+def test_a_bare_word_for_steps_counts_them_beside_the_epoch(tmp_path, form, step_is):
+    found = read(tmp_path, [form.format(4 * i + 4, i // 25, LOSS[i]) for i in R])
+    assert (found["loss"].step_is, int(found["loss"].steps[-1])) == (step_is, 120)
+
+
+def test_a_word_that_ends_in_that_of_steps_counts_none(tmp_path):
+    found = read(tmp_path, [f"轮次: {i} 同步: 3 损失: {LOSS[i]:.3f}" for i in R])
+    assert set(found["loss"].steps.tolist()) != {3}
