@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,7 +191,7 @@ def look(
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken or _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log, *([opened.report] if opened else ())]
-        for name, tool in _others(run, (settings, (*account(setting_checks), *setting_checks))).items():
+        for name, tool in others(run, (settings, (*account(setting_checks), *setting_checks))).items():
             told(name)
             made = _try(name, lambda tool=tool: tool(run))
             reports.append(resolved(made, read.texts) if name == "lint" else made)
@@ -229,35 +229,6 @@ def _read(run: Run, settings: Settings) -> tuple[Read, Report | None]:
 
     broken = _try("scan", reading)
     return read, broken if broken.checks else None
-
-
-def _others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
-    """The tools that look at what is not a log, by name."""
-    from ..tools.checkpoints import check_run_checkpoints
-    from ..tools.config.copies import check_copies
-    from ..tools.config.lint import lint
-    from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import corpora, evalrows, gathered, items, marks, results, shards, splits, starts, thumbs
-    from ..tools.operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
-    from ..tools.scores import check_run_evals
-
-    tools: dict[str, Callable[[Run], Report]] = {
-        "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
-        "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
-        "splits": splits.check_splits, "shards": shards.check_shards, "copies": check_copies,
-        "cached": cached.check_cached, "earlier": earlier.check_earlier, "places": places.check_places,
-        "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
-        "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
-        "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
-        "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
-        "thumbs": partial(thumbs.check_thumbs, settings=read[0]),
-        "launches": launches.check_launches, "containers": containers.check_containers,
-    }  # fmt: skip
-    if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
-        from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
-
-        tools["code"] = check_run_code
-    return tools
 
 
 def related(seen: Look, entries: Iterable[Entry] | None) -> Look:

@@ -32,6 +32,7 @@ from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
 from .paths import PASTED, path_of
+from .printed import printed_scores
 from .propose import Nothing, Proposal, propose
 from .question.parts import DECODED, as_run, is_message
 from .question.understand import Question, understand
@@ -219,7 +220,7 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         seen.findings,
         seen.series,
         stage,
-        scores_of(seen.tables if asked.complaints else ()),
+        scores_of(seen.tables, printed_scores(seen.logs)) if asked.complaints else (),
     )
     unread = (UNREAD_QUESTION,) if not (asked.own or asked.pasted) else ()
     unsaid = (*missing(*judged), *unread) if paths else ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import PurePosixPath
 
 from ..tools.findings import Finding, clean
@@ -12,9 +13,11 @@ from ..tools.logs.detectors.robust import finite, mann_kendall
 from ..tools.metrics import named
 from ..tools.patterns import bounded
 from ..tools.phrase import phrases, pick
+from ..tools.scores import NOT_A_SCORE
 from ..tools.series import Series
 from ..tools.tables.table import Table
 from ..tools.vocabulary import VOCABULARY
+from .printed import Printed
 from .question.complaints import Complaint
 
 MOVES = 3.0
@@ -41,7 +44,24 @@ SAID = phrases(
     ("told-versions", "what you compare was measured ({scores}), and nothing that was read says what parts the two: "
      "bring what was changed in between",
      "你比较的两者测过（{scores}），但读到的内容没有说明差别从何而来：请给出其间的改动"),
+    ("told-measured", "what you say (“{said}”) was measured: {went}; nothing that was read says whether that is wrong",
+     "你说的“{said}”有记录：{went}；但读到的内容没有说明这是否不正常"),
+    ("went", "{key} {first:.4g} to {last:.4g}, between {low:.4g} and {high:.4g} ({file})",
+     "{key} 从 {first:.4g} 到 {last:.4g}，介于 {low:.4g} 和 {high:.4g} 之间（{file}）"),
 )  # fmt: skip
+STEM, ENDING = 4, 4
+"""Letters of a part of a name that a word may begin with, and the most by which the word is longer."""
+MOST_SERIES = 2
+"""Series that are said back."""
+USUAL = frozenset((
+    "accuracy", "score", "scores", "loss", "train", "training", "eval", "evaluation", "valid", "validation", "test",
+    "rate", "ratio", "frac", "fraction", "share", "percent", "mean", "total", "time", "step", "steps", "model", "base",
+    "acc", "val", "dev", "avg", "max", "min", "norm", "grad", "token", "tokens", "sample", "samples", "per", "sec",
+    "data", "batch", "num", "count", "learn", "learning", "reward", "speed", "memory", "number", "results", "result",
+    "exact", "match", "pass", "task", "new", "old", "set", "all", "run",
+))  # fmt: skip
+"""Parts of names of measures that tell none from another."""
+_YEARS, _LINE = re.compile(r"(?<![\w.])\d{4}(?![\w.])"), re.compile(r":\d+$")
 Said = tuple[str, float, str]
 """Name of a score, its value in points, its file."""
 
@@ -80,6 +100,8 @@ def untold(
     if scored:
         return Missing(SAID["told-scored"].say("en", said=said, scores=scored),
                        SAID["told-scored"].say("zh", said=said, scores=scored))  # fmt: skip
+    if not own and (went := _went(series, complaint, said)):
+        return went
     if not own or complaint.sudden or complaint.between:
         key = "told-between" if complaint.between else "told-sudden" if own else "told"
         return Missing(SAID[key].say("en", said=said), SAID[key].say("zh", said=said))
@@ -120,6 +142,28 @@ def speaks_of(text: str, f: Finding) -> bool:
     return bool(_VERSION.search(text) and _AGAINST.search(text))
 
 
+def _went(series: Sequence[Series], complaint: Complaint, said: str) -> Missing | None:
+    """How the series went whose name holds a word that tells, in another form of it: `drop%` of what is dropped."""
+    words = {w for w in complaint.words if len(w) >= STEM}
+    held = [s for s in series if any(_same(p, w) for p in _parts(replace(s, group="")) - USUAL for w in words)]
+    shown = [(s, v) for s in held if len(v := finite(s).values)][:MOST_SERIES]
+    if not shown:
+        return None
+    en, zh = (
+        ", ".join(
+            SAID["went"].say(lang, key=clean(s.key, 60), file=clean(s.file, 80), first=float(v[0]), last=float(v[-1]),
+                             low=float(v.min()), high=float(v.max()))
+            for s, v in shown
+        ) for lang in ("en", "zh")
+    )  # fmt: skip
+    return Missing(*(SAID["told-measured"].say(lang, said=said, went=w) for lang, w in (("en", en), ("zh", zh))))
+
+
+def _same(part: str, word: str) -> bool:
+    """Whether a part of a name is a word but for its ending."""
+    return len(part) >= STEM and word.startswith(part) and len(word) - len(part) <= ENDING
+
+
 _WHOLE = frozenset(("loss", "train", "eval", "val"))
 """Parts of names that tell no series from another."""
 
@@ -152,29 +196,53 @@ def shown_beside(complaint: Complaint, findings: Sequence[Finding]) -> bool:
 
 
 def _scored(complaint: Complaint, scores: Sequence[Said]) -> str:
-    """The values of the scores that the clause names, where they were read."""
-    words = {_bare(w) for w in complaint.words}
-    found = [(name, value, file) for name, value, file in scores if _bare(name) in words]
-    said = dict.fromkeys(
-        f"{name} {value:.4g} ({PurePosixPath(file).parent.name or file})" for name, value, file in found
-    )
+    """The values of the scores that the clause names, where they were read: whole, or by a part of the name that is
+    no word for any score."""
+    words = {_bare(w) for w in complaint.words} | set(_YEARS.findall(complaint.text))
+    whole = [one for one in scores if _bare(one[0]) in words]
+    found = whole or [one for one in scores if _telling(one[0]) & words]
+    said = dict.fromkeys(f"{name} {value:.4g} ({_place(file)})" for name, value, file in found)
     return ", ".join(clean(one, 80) for one in list(said)[:MOST_SCORES])
 
 
-def scores_of(tables: Sequence[Table]) -> list[Said]:
-    """The scores of tables: those of result files, and measures beside a task or named as a score."""
-    if not tables:
-        return []
+def _place(file: str) -> str:
+    """A line of a log as it is, of a file of results its folder."""
+    return file if _LINE.search(file) else PurePosixPath(file).parent.name or file
+
+
+def _telling(name: str) -> set[str]:
+    return {p for p in re.split(r"[\W_]+", name.lower()) if len(p) > 2 and p not in USUAL}
+
+
+def scores_of(tables: Sequence[Table], printed: Sequence[Printed] = ()) -> list[Said]:
+    """The scores of tables: those of result files, measures beside a task or named as a score; and what logs print."""
+    said = [(name, value, f"{file}:{line}") for name, value, file, line in printed]
+    return [*chain.from_iterable((_of_results(tables), *map(_of_scores, tables))), *said] if tables else said
+
+
+def _of_results(tables: Sequence[Table]) -> list[Said]:
+    """Scores of rows; of a file of one row with a score, its other measures too: they are scores that nobody knows."""
     from ..tools.relate.scores.read import scored_rows
 
     found = [(r.task or r.metric, r.value, r.evidence.file or "") for r in scored_rows(tables) if not r.item]
-    for table in (t for t in tables if t.part == "scores"):
-        columns = {c.name: c.values.tolist() for c in table.columns}
-        values = [float(v) for v in columns.get("value", ())]
-        scale = 100.0 if values and max(map(abs, values)) <= 1 else 1.0
-        tasks = columns.get("task") or columns.get("metric") or [""] * len(values)
-        found += [(str(t), scale * v, table.file) for t, v in zip(tasks, values, strict=True)]
+    files = {file for *_, file in found}
+    known = {(_bare(name), file) for name, _, file in found}
+    for table in (t for t in tables if len(t) == 1 and t.file in files):
+        measures = [c for c in table.of("measure") if c.values.dtype.kind == "f" and not NOT_A_SCORE.search(c.name)]
+        found += [
+            (c.name, float(c.values[0]), table.file) for c in measures if (_bare(c.name), table.file) not in known
+        ]
     return found
+
+
+def _of_scores(table: Table) -> Iterator[Said]:
+    if table.part != "scores":
+        return
+    columns = {c.name: c.values.tolist() for c in table.columns}
+    values = [float(v) for v in columns.get("value", ())]
+    scale = 100.0 if values and max(map(abs, values)) <= 1 else 1.0
+    tasks = columns.get("task") or columns.get("metric") or [""] * len(values)
+    yield from ((str(t), scale * v, table.file) for t, v in zip(tasks, values, strict=True))
 
 
 def _bare(name: str) -> str:

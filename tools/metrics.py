@@ -77,7 +77,7 @@ _AROUND = tuple(
     for pattern in (
         r"[_/](?:per|/)_?(?:gpu|device|npu|chip|card|rank|worker)$|/(?:gpu|device|npu|chip)$",
         r"[_/](?:train(?:ing)?|trn)$",
-        r"[_/](?:mean|avg|average|total|all|global|global_avg|smoothed)$",
+        r"[_/](?:mean|avg|average|total|all|global|global_avg|smoothed|ema)$",
         r"^(?:avg|average|mean|interval|current|curr?|running|reduced|smooth(?:ed)?|global|raw|total|overall|e2e)[_/]",
         r"^(?:train(?:ing|er)?|trn|tr|metrics?|perf(?:ormance)?|throughput|optim(?:izer)?|update|rollout|stats|time|timing(?:_s)?"
         r"|timeperf|rewards?|tokens|system|env|device|data)[_/]",

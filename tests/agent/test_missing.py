@@ -476,3 +476,42 @@ def test_a_version_that_the_seeds_do_tell_apart_is_no_all_clear(tmp_path):
     )
     found = asked(tmp_path, "ckpt 900 is worse than ckpt 800", **{"eval.csv": worse.replace("0.505", "0.405")})
     assert found.diagnosis.top.entry.id == "checkpoint-regression"
+
+
+PRINTED = {
+    "words": "2031-01-02 - eval - hanzi_2030_quiz acc 0.412 (base 0.409)   hanzi_2029_quiz acc 0.8\n",
+    "dict": "{'eval_vqa_kites': 611.5, 'eval_pope_f1': 0.71, 'epoch': 1.0}\n",
+    "pairs": "final | kites_qa/exact_match=0.37 | done\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "question", "said"),
+    [
+        ("words", "新语料训完 2030 年的题一点没涨", "hanzi_2030_quiz 0.412 (train.log:151)"),
+        ("dict", "kites came out at 611 vs 900 last time", "eval_vqa_kites 611.5 (train.log:151)"),
+        ("pairs", "kites score dropped from 55 to 37", "kites_qa/exact_match 0.37 (train.log:151)"),
+        ("dict", "boats came out at 611 vs 900 last time", ""),
+        ("words", "新语料训完 2018 年的题一点没涨", ""),
+    ],
+)
+def test_a_score_that_a_log_prints_once_is_not_called_unmeasured(tmp_path, line, question, said):
+    found = asked(tmp_path, question, **{"train.log": HEALTHY + PRINTED[line]}).diagnosis
+    told = " ".join(m.en for m in found.missing)
+    assert said in told
+    assert ("nothing that was read measures" in told) is not said
+
+
+@pytest.mark.parametrize(
+    ("key", "question", "told"),
+    [
+        ("drop%", "20% of tokens dropped, is that bad?", True),
+        ("clip_frac", "why are so many answers clipped all the time", True),
+        ("idle", "20% of tokens dropped, is that bad?", False),
+    ],
+)
+def test_a_measure_of_what_is_complained_of_is_said_back(tmp_path, key, question, told):
+    rows = "".join(f"{row} {key}={20 / (1 + i / 9):.3f}\n" for i, row in enumerate(HEALTHY.splitlines()))
+    found = asked(tmp_path, question, **{"train.log": rows}).diagnosis
+    said = " ".join(m.en for m in found.missing)
+    assert ("was measured: " in said) is told

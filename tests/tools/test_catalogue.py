@@ -6,6 +6,7 @@ from making import write
 
 from triage.tools.catalogue import checks, codes, tables
 from triage.tools.checkpoints.health import check_checkpoints
+from triage.tools.checkpoints.renamed import check_renamed
 from triage.tools.code.check import check_files
 from triage.tools.config.combine import read_settings
 from triage.tools.config.copies import check_copies
@@ -20,6 +21,7 @@ from triage.tools.data.between.shards import check_shards
 from triage.tools.data.between.splits import check_splits
 from triage.tools.data.between.starts import check_starts
 from triage.tools.data.between.thumbs import check_thumbs
+from triage.tools.data.between.widths import check_widths
 from triage.tools.data.cached import check_cached
 from triage.tools.data.check import check
 from triage.tools.data.codebook import codebook
@@ -102,6 +104,8 @@ TOOLS = {
     "data.between.thumbs": lambda p: [check_thumbs(discover(p), Settings())],
     "data.between.starts": lambda p: [check_starts(discover(p))],
     "data.between.marks": lambda p: [check_marks(discover(p))],
+    "data.between.widths": lambda p: [check_widths(discover(p), Settings())],
+    "checkpoints.renamed": lambda p: [check_renamed(discover(p))],
     "data.between.items": lambda p: [check_items(discover(p))],
     "operation.handed": lambda p: [check_handed(discover(p))],
     "operation.places": lambda p: [check_places(discover(p))],

@@ -22,6 +22,34 @@ def jsonl(**record):
 
 CHAT = jsonl(messages=[{"role": "user", "content": "hi"}])
 PAIRS = jsonl(question="a", answer="b")
+GOOD, BAD = "it 10 ctc 3.1", "it 11 ctc nan"
+
+
+def sample(tmp_path, said, loss="ctc"):
+    lines = [GOOD.replace("ctc", loss)] * 20 + [said, BAD.replace("ctc", loss)]
+    bad = Finding("loss-nonfinite", Severity.S0, "", "", (Evidence("train.log", 22),))
+    run = discover(fill(tmp_path / "run", {"train.log": "\n".join(lines) + "\n"}))
+    return [f.code for f in look_up(run, [bad]).findings]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["WARNING clip_77: frames=12 labels=40", "sample a/b.flac enc_len: 31, target_len: 44",
+     "样本 u9 帧数：7 标签数：19", "lens min frames=9 labels=4; worst utt_3 frames=9 labels=31"],
+)  # fmt: skip
+def test_a_sample_shorter_than_its_labels_beside_the_first_bad_step(tmp_path, said):
+    assert sample(tmp_path, said) == ["sample-shorter-than-labels"]
+
+
+@pytest.mark.parametrize(
+    ("said", "loss"),
+    [("clip_77: frames=52 labels=40", "ctc"), ("clip_77: frames=8 labels=512", "loss"), ("step=9 tokens=4096", "ctc"),
+     ("T=1 labels=40", "ctc")],
+)  # fmt: skip
+def test_a_sample_that_is_long_enough_or_not_aligned_is_not_told(tmp_path, said, loss):
+    assert sample(tmp_path, said, loss) == []
+
+
 COLUMN = "ValueError: Column name ['text'] not in the dataset. Current columns in the dataset: ['q', 'a']"
 DEEP = '{"a": ' * 5000 + "1" + "}" * 5000
 

@@ -1,4 +1,4 @@
-"""What a record of a prepared data set says of its source: made before it, or with fewer rows than it has.
+"""What a record of a prepared data set, or a log that loads one, says of its source: made before it, or with more rows.
 
 A preparation that is kept is found again by its name; a source that was written later is then not what is trained on.
 The record says so itself (`cached` against `file_written`, `loaded_rows` against `rows`); nothing is opened or counted.
@@ -14,6 +14,7 @@ from typing import Any
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
 from ..patterns import bounded
 from ..run import Artifact, Run
+from .between.reused import judged, told_in
 from .records.plain import load_json
 
 CHECK = "prepared data against its source"
@@ -60,11 +61,14 @@ def check_cached(run: Run) -> Report:
     """What the records of prepared data in a run say of their sources."""
     small = [a for a in run.artifacts if a.name.endswith(".json")][:FILES]
     records = [(a, r) for a in small for r in _records(a) if _tells(r)]
-    if not records:
+    printed = [(a, said) for a in [*run.of("log")][:FILES] if (said := told_in(a))]
+    if not records and not printed:
         why = "no record tells a prepared copy and its source"
         return Report("data", (), (Check(CHECK, "not-applicable", why, "没有同时记录预处理副本与源文件的文件"),))
     found = [f for artifact, record in records for f in (*_older(artifact, record), *_fewer(artifact, record))]
-    return Report("data", tuple(found), (Check(CHECK, "found" if found else "clear", f"{len(records)} records"),))
+    found += [f for artifact, said in printed for f in judged(artifact, said)]
+    why = f"{len(records) + len(printed)} records"
+    return Report("data", tuple(found), (Check(CHECK, "found" if found else "clear", why),))
 
 
 def _records(artifact: Artifact) -> Iterator[Mapping[str, Any]]:

@@ -185,8 +185,10 @@ KINDS: Kinds = (
     ("data", r"\b(?:data ?sets?|data|shards?|corpus|corpora|mix(?:ture)?|subsets?|samples|tokenizer"
     r"|batches|rows|records|documents|blend"
              r"|guidelines?|annotat(?:ion|or)s?|labels?|prompts?|sft set|dedup\w*|re-?shuffl\w*"
-    r"|vocab(?:ulary)?|splits?)\b"
-             r"|数据|语料|标注|样本|分片|词表|分词|配比|去重|个 ?batch|prompt 集|题库"),
+    r"|vocab(?:ulary)?|splits?)\b(?!'? (?:\w+ ){0,2}(?:meetings?|teams?|calls?|stand-?ups?|channels?|owners?|folks"
+    r"|people|workshops?|seminars?|talks?|reading group)\b)"
+             r"|(?:数据|语料|标注|样本|分片|词表|分词|配比|去重|个 ?batch|prompt 集|题库)"
+    r"(?!.{0,4}(?:会议|周会|例会|组会|讨论会|同学|小组|负责人))"),
     ("config", r"\b(?:config(?:uration)?|cfg|hyper-?param\w*|schedule[rd]?|optimizer|dropout|warm-?up"
     r"|clip(?:ping)?|batch(?: size)?|(?:un)?fr[eo]ze?n?|lora|fp8|bf16|fp16"
                r"|packing|offload|checkpointing|temperature|beta|kl|coefficient|reward (?:model"

@@ -37,6 +37,11 @@ CODES = declare(
         CHECK,
         "at the time limit the ranks waited in different collectives, or with different sizes in one",
     ),
+    (
+        "sample-shorter-than-labels",
+        CHECK,
+        "beside the first bad step the log names a sample with fewer frames than labels",
+    ),
     ("ranks-at-one-collective", CHECK, "at the time limit all ranks waited in the same collective"),
 )
 PATH = bounded(r"(?:directory|found|denied|exist)[^'\"]{0,40}['\"]([^'\"]{1,300})['\"]|['\"]([^'\"]{1,300})['\"]")
@@ -68,6 +73,18 @@ ALIAS = {
 }
 """Modules whose package has another name."""
 NEAR = 0.8
+BESIDE = 6
+"""Lines around the first bad step in which the log may name what it was fed."""
+FRAMES = bounded(
+    r"(?i)(?<![a-z])(?:n_?|num_?)?(?:(?:enc\w{0,8}|inputs?|feats?|x|h|src)_?(?:lens?|lengths?)|(?:enc\w{0,8}_)?frames"
+    r"|帧数|帧)\s?[=:：]\s?(\d{1,7})\b"
+)
+LABELS = bounded(
+    r"(?i)(?<![a-z])(?:n_?|num_?)?(?:(?:labels?|targets?|tgt|y|text|token)_?(?:lens?|lengths?)|labels|targets|phones|标签数"
+    r"|标签|字数)\s?[=:：]\s?(\d{1,7})\b"
+)
+ALIGNS = re.compile(rb"(?i)ctc|rnn-?t\b|transducer")
+"""Lengths of one sample as logs write them; what was aligned needs as many frames as labels at least."""
 LEAST_RANKS = 2
 
 
@@ -250,7 +267,34 @@ def _waits(run: Run, findings: Sequence[Finding]) -> Iterator[Evidence]:
                     yield Evidence(artifact.name, number, text=line[:LINE])
 
 
+def lengths(run: Run, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The sample that the log names beside the first bad step, where it has fewer frames than labels.
+
+    An alignment (CTC) of such a sample does not exist: its loss is infinite, whatever the model says.
+    """
+    bad = [(e.file, e.line) for f in findings if f.code == "loss-nonfinite" for e in f.evidence[:1] if e.line]
+    aligned = bad and any(ALIGNS.search(head(a.path, FREEZE_BYTES)) for a in run.of("log", "code", "config"))
+    for artifact in run.artifacts if aligned else ():
+        for at in [line for file, line in bad if file == artifact.name]:
+            text = head(artifact.path, LOG_BYTES).decode("utf-8", "replace").split("\n")
+            for number in range(max(1, at - BESIDE), min(len(text), at + BESIDE) + 1):
+                last = text[number - 1][:LINE]
+                frames, labels = FRAMES.findall(last), LABELS.findall(last)
+                if frames and labels and 0 < int(frames[-1]) < int(labels[-1]):
+                    yield Finding(
+                        "sample-shorter-than-labels", Severity.S1,
+                        f"{artifact.name}:{number} names a sample of {frames[-1]} frames and {labels[-1]} labels: no "
+                        "alignment of so many labels exists, and the loss of it is infinite.",
+                        f"{artifact.name}:{number} 给出一个样本：{frames[-1]} 帧、{labels[-1]} 个标签，无法对齐，"
+                        "它的 loss 必为无穷。",
+                        (Evidence(artifact.name, number, text=last.strip()[:200]),),
+                        {"frames": int(frames[-1]), "labels": int(labels[-1])},
+                    )  # fmt: skip
+                    return
+
+
 LOOKS: dict[str, Callable[[Run, Sequence[Finding]], Iterator[Finding]]] = {
     "file-missing": missing, "data-schema-mismatch": fields, "import-error": packages, "nccl-timeout": collectives,
+    "loss-nonfinite": lengths,
 }  # fmt: skip
 """Code of an error -> where what it names is looked up."""

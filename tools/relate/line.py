@@ -7,6 +7,7 @@ say is judged beside this file.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,16 @@ CLOCK = 1e8
 """Places from which on they are seconds since the epoch: neither steps nor a clock without a year."""
 _WAITED = re.compile(r"(?:^|_)(?:ttft|tpot|itl|e2e|latency|time_to_first_token|time_per_output_token)(?:_|$)")
 """What a request takes; a zero is that there was none."""
+FEWEST_MEMBERS = 3
+"""Machines or ranks that print one measure, from which on what stands before the colon is their name."""
+_MEMBER = re.compile(
+    r"(?i)((?:n|node|host|worker|rank|r|gpu|dp|srv|server|machine|h|节点|机器)[-_]?)(\d{1,4}):\s?"
+    r"([A-Za-z\u3400-\u9fff][\w/ ]{1,30})$"
+)
+_RANK = re.compile(r"(?i)(?:rank|r|gpu|dp)[-_]?")
+_OF_STEP = re.compile(r"(?i)fwd|bwd|forward|backward|compute|optim|allreduce|all_reduce|\bwait\b|\bcomm\b|前向|反向")
+"""Parts of a step that are timed."""
+_BARE_DATA = re.compile(r"(?i)data|load|loader|input|fetch|数据|取数")
 _NOISY_NAME = re.compile(r"[^a-z0-9一-鿿]+")
 
 
@@ -117,12 +128,33 @@ def means(pattern: re.Pattern[str], name: str) -> re.Match[str] | None:
 
 def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, ...]:
     """Every measure along a way, longest first; what a log's reader and a table's reader both read counts once."""
-    found = [_of_series(s) for s in series]
+    found = _by_member([_of_series(s) for s in series])
     seen = {(line.file, plain(line.key)) for line in found}
     found += [line for table in tables for line in _of_table(table) if (line.file, plain(line.key)) not in seen]
     found = [line.only(line.values != 0) if means(_WAITED, line.key) else line for line in found]
     whole = [line for line in found if len(line) > 1 and line.name not in COUNTS]
     return tuple(sorted(whole, key=lambda line: -len(line))[:MOST_LINES])
+
+
+def _by_member(lines: list[Line]) -> list[Line]:
+    """Lines that name their machine or rank before a colon (`n5:data`), as groups of one measure.
+
+    A bare `data` beside the times of the other parts of a step is the time that data took.
+    """
+    named = {id(line): m for line in lines if not line.group and (m := _MEMBER.match(line.key))}
+    often = Counter((line.file, m[1], m[3]) for line in lines if (m := named.get(id(line))))
+    timed = {line.file for line in lines if _OF_STEP.search(line.key)}
+
+    def one(line: Line) -> Line:
+        m = named.get(id(line))
+        if m is None or often[(line.file, m[1], m[3])] < FEWEST_MEMBERS:
+            return line
+        kind, number = ("rank" if _RANK.fullmatch(m[1]) else "host"), m[2]
+        name = "data_time" if line.file in timed and _BARE_DATA.fullmatch(m[3]) else _meant(m[3])
+        return replace(line, name=name, key=m[3], group=f"{kind} {m[1] if kind == 'host' else ''}{number}",
+                       rank=int(number) if kind == "rank" else None)  # fmt: skip
+
+    return [one(line) for line in lines]
 
 
 def _of_series(s: Series) -> Line:

@@ -49,6 +49,7 @@ FIRES = [
     ("batch-not-divisible", "S2", "torchrun --nproc_per_node 8 grpo.py --model_name_or_path m --dataset_name d --num_generations 6 --per_device_train_batch_size 4", "a.sh"),
     ("rollout-batch-mismatch", "S3", LIGHTRFT + "--train_batch_size 128 --rollout_batch_size 128 --n_samples_per_prompt 8", "a.sh"),
     ("kl-coef-outside-range", "S2", HF + "num_generations: 4\nbeta: 5\n", "grpo.yaml"),
+    ("pipeline-mostly-waits", "S2", "torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py --pipeline-model-parallel-size 4 --num-layers 32 --micro-batch-size 4 --global-batch-size 32", "a.sh"),
     ("sizes-not-divisible", "S1", MEGATRON + "--num-experts 10 --expert-model-parallel-size 4", "a.sh"),
     ("warmup-too-short", "S3", "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=3e-4)\np.add_argument('--warmup_steps', default=0)\n", "t.py"),
     ("lr-outside-range", "S1", '[optimizer]\nlr = 8e-2\n[training]\nlocal_batch_size = 8\nseq_len = 8192\n', "titan.toml"),

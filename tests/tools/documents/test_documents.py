@@ -247,6 +247,17 @@ def test_what_was_left_alone_does_not_hide_what_was_done(tmp_path, line, kinds):
     assert [e.what for e in read(tmp_path, "changes.md", f"{line}\n").events if e.what != "note"] == kinds
 
 
+@pytest.mark.parametrize(("line", "kinds"), [
+    ("- 03/04 corpus review meeting moved to friday", []),
+    ("- 3月4日 数据组周会改到周五", []),
+    ("- 03/04 annotation team moved to the second floor", []),
+    ("- 03/04 moved the corpus to the new filter", ["data"]),
+    ("- 3月4日 数据更换为新版", ["data"]),
+])  # fmt: skip
+def test_what_befalls_people_is_no_change_of_the_data(tmp_path, line, kinds):
+    assert [e.what for e in read(tmp_path, "notes.md", f"{line}\n").events if e.what == "data"] == kinds
+
+
 @pytest.mark.parametrize(("line", "step"), [
     ("- switched shard list at 200 (list_v3, new crawl)", 200),
     ("- switched to the data of list_v3 at 12k", 12000),

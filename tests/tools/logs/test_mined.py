@@ -351,3 +351,42 @@ def test_one_number_a_line_is_what_the_comment_above_says(tmp_path: Path):
 def read_all(path: Path, lines: Sequence[str]) -> list[Series]:
     read(path, lines)
     return scan_series(path / "train.log")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "worse"),
+    [
+        ("it {} loss {:.3f} ctc {:.3f} gn 3.6", "it {} loss inf ctc 31.02 gn nan", "it {} loss nan ctc nan gn nan"),
+        ("步={} 损失={:.4f} 梯度={:.4f}", "步={} 损失=inf 梯度=7.1", "步={} 损失=nan 梯度=nan"),
+    ],
+)
+def test_the_first_bad_step_is_read_though_no_other_line_is_written_like_it(tmp_path, good, bad, worse):
+    lines = [good.format(5 * i, LOSS[i], LOSS[i] + 1) for i in R]
+    found = read(tmp_path, [*lines, bad.format(150), *(worse.format(5 * i) for i in range(31, 50))])
+    assert math.isinf(dict(zip(found["loss"].steps.tolist(), found["loss"].values.tolist(), strict=True))[150])
+
+
+@pytest.mark.parametrize("lone", ["scale 12 gives inf where 3 was", "note 150: max is inf for group 7, nan elsewhere"])
+def test_a_lone_line_of_another_kind_joins_no_series(tmp_path, lone):
+    lines = [f"it {5 * i} loss {LOSS[i]:.3f} gn 3.6" for i in R]
+    found = read(tmp_path, [*lines[:15], lone, *lines[15:]])
+    assert len(found["loss"]) == len(R)
+    assert all(math.isfinite(v) for s in found.values() for v in s.values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("form", "step_is"),
+    [
+        ("步={} 轮={} 损失={:.3f}", "step"),
+        ("步：{} 轮：{} 损失：{:.3f}", "step"),
+        ("轮={1} 步={0} 损失={2:.3f}", "step"),
+    ],
+)
+def test_a_bare_word_for_steps_counts_them_beside_the_epoch(tmp_path, form, step_is):
+    found = read(tmp_path, [form.format(4 * i + 4, i // 25, LOSS[i]) for i in R])
+    assert (found["loss"].step_is, int(found["loss"].steps[-1])) == (step_is, 120)
+
+
+def test_a_word_that_ends_in_that_of_steps_counts_none(tmp_path):
+    found = read(tmp_path, [f"轮次: {i} 同步: 3 损失: {LOSS[i]:.3f}" for i in R])
+    assert set(found["loss"].steps.tolist()) != {3}

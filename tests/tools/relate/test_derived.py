@@ -79,6 +79,12 @@ def test_a_line_that_is_no_running_best_says_nothing():
     assert [*behind([line("glorp", [1, 5, 2, 2, 2, 2]), line("top_k", [1, 2, 3, 4, 5, 6])])] == []
 
 
+@pytest.mark.parametrize("key", ["max_token_id", "largest_len_max", "最大长度"])
+def test_what_is_itself_a_largest_is_no_measure_to_fall_behind(key):
+    values = [90.0, 97.0, 99.0, 96.0, 91.0, 90.0, 89.0]
+    assert [*behind([line(key, values), line("max_so_far", np.maximum.accumulate(values))])] == []
+
+
 def test_evaluations_alone_are_counted_and_hide_no_nan(tmp_path):
     lines = [f"{{'eval_loss': nan, 'eval_runtime': {1 + i / 100}, 'epoch': {i / 100}}}" for i in range(1, 9)]
     lines.append("{'train_runtime': 30.5, 'train_steps_per_second': 0.5, 'train_loss': 0.0, 'epoch': 0.1}")

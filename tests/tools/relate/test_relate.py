@@ -440,3 +440,33 @@ def test_tries_with_rates_of_their_own_do_not_contradict_one_setting(peaks, grav
               for i, p in enumerate(peaks)]  # fmt: skip
     found = relate(SeriesTable(), tables, settings(learning_rate=1e-4)).findings
     assert any(f.code == "said-differently" and f.severity == "S2" for f in found) is grave
+
+
+def members(prefix, measure, count, beside=("fwdbwd",)):
+    keys = [*(f"{prefix}{i}:{measure}" for i in range(count)), *beside]
+    values = np.linspace(0.1, 0.2, 9)
+    series = [Series(k, k, np.arange(9), values, np.arange(9), "a.log") for k in keys]
+    return {(line.name, line.group, line.rank) for line in lines_of(series, ()) if line.key not in beside}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "measure", "beside", "first"),
+    [
+        ("n", "data", ("fwdbwd",), ("data_time", "host n1", None)),
+        ("node-", "loader", ("backward",), ("data_time", "host node-1", None)),
+        ("rank", "step_time", ("x",), ("step_time", "rank 1", 1)),
+        ("节点", "数据", ("前向",), ("data_time", "host 节点1", None)),
+    ],
+)
+def test_a_machine_before_a_colon_is_a_group_of_one_measure(prefix, measure, beside, first):
+    found = members(prefix, measure, 4, beside)
+    assert first in found
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    ("prefix", "measure", "count", "beside"),
+    [("n", "data", 2, ("fwdbwd",)), ("layer", "grad", 4, ("fwdbwd",)), ("v", "data", 5, ("fwdbwd",))],
+)
+def test_few_of_them_and_parts_of_a_model_keep_their_names(prefix, measure, count, beside):
+    assert {group for _, group, _ in members(prefix, measure, count, beside)} == {""}

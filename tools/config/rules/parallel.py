@@ -116,3 +116,43 @@ def zero_contradicts(settings: Settings) -> Iterator[Fault]:
             "S2",
             beside=("zero_stage",),
         )
+
+
+PIPELINES = ("megatron", "gpt-neox", "nemo", "megatron-bridge", "mindformers")
+"""Frameworks in which the micro-batches of a step are the global batch over micro-batch and replicas."""
+IDLE = 0.4
+"""Share of a step in which a stage waits, from which on it is told. Own judgement."""
+
+
+@rule("pipeline-mostly-waits", "S2", needs=("pipeline_parallel", "global_batch_size", "micro_batch_size"))
+def pipeline_mostly_waits(settings: Settings) -> Iterator[Fault]:
+    """Too few micro-batches for the stages of the pipeline: every stage waits for a large part of each step.
+
+    Why: with p stages and m micro-batches a stage waits (p-1) of every m+p-1 slots, whatever the network does.
+    Bad: `torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --pipeline-model-parallel-size 8
+        --micro-batch-size 1 --global-batch-size 16`; `torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py
+        --num-layers 32 --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --micro-batch-size 2
+        --global-batch-size 4`.
+    Good: `torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --pipeline-model-parallel-size 8
+        --micro-batch-size 1 --global-batch-size 256`; fewer stages; or interleaved ones, `torchrun --nnodes 4
+        --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --pipeline-model-parallel-size 8 --micro-batch-size 1
+        --global-batch-size 16 --num-layers-per-virtual-pipeline-stage 1`.
+    Known gaps: interleaved stages and schedules without a bubble are recognised by their keys and not judged.
+    Source: Narayanan et al. 2021 (arXiv 2104.04473), section 2.2.
+    """
+    stages, replicas = whole(settings, "pipeline_parallel") or 1, settings.value("data_parallel")
+    batch, micro = settings.value("global_batch_size"), settings.value("micro_batch_size")
+    other = any(re.search(r"virtual|interleav|bubble|dualpipe|rampup", normal(key)) for key in settings.others)
+    if settings.framework not in PIPELINES or stages < 2 or not replicas or other or "batch_rampup" in settings:
+        return
+    count = batch / (micro * replicas)
+    idle = (stages - 1) / (count + stages - 1)
+    if count >= 1 and idle >= IDLE:
+        yield Fault(
+            "pipeline_parallel",
+            f"{stages} pipeline stages share {count:g} micro-batches a step (global batch {batch} / micro-batch "
+            f"{micro} / {replicas:g} replicas): every stage waits for {idle:.0%} of it",
+            f"{stages} 个流水段每步只有 {count:g} 个微批次（全局 batch {batch} / 微批次 {micro} / {replicas:g} "
+            f"个副本）：每一段有 {idle:.0%} 的时间在等待",
+            beside=("global_batch_size", "micro_batch_size"),
+        )

@@ -40,7 +40,8 @@ CLAUSE_PAIR = bounded(rf"(?:,|:|\])\s([A-Z][A-Za-z ]{{1,60}}):\s{VALUE}(?:\sreqs
 INDENTED_PAIR = re.compile(rf"^ {{2,8}}([A-Za-z][\w.]{{0,60}}/[\w/.() -]{{1,60}})={VALUE}\s{{0,16}}$", re.IGNORECASE)
 
 _STEP = bounded(
-    rf"({'|'.join(COUNTERS)})" + r"(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
+    rf"({'|'.join(COUNTERS)}|(?<![同异单每逐进初跑])步(?=\s?[:=：]))"
+    + r"(?:[:=#：]\s*|\s|(?=\[))\s*\[?\s*(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d|%|-\d)"
 )
 """On lower-case text; what may stand before the word is `counters`' matter."""
 _BEFORE_STEP = bounded(r"(?:^|[^\w.@-]|[\u4e00-\u9fff])((?:global|train(?:ing)?|optim\w*)[ _-])?$")

@@ -122,8 +122,8 @@ class Mine:
 
     def __init__(self, shapes: Shapes) -> None:
         alike: dict[tuple[str, ...], list[tuple[Shape, list[Column]]]] = {}
-        for shape in shapes.repeated(1):
-            if len(shape.numbers) * shape.every < LEAST and not TIMED.search(shape.text):
+        for shape in [*shapes.repeated(1), *shapes.lone()]:
+            if len(shape.numbers) * shape.every < LEAST and not (shape.words or TIMED.search(shape.text)):
                 continue
             columns = [*columns_of(shape)] if not OTHER_BAR.match(shape.text) else []
             key = (words_of(shape), *(c.name + c.unit for c in columns))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -322,6 +322,13 @@ class Shapes:
     def repeated(self, least: int) -> list[Shape]:
         """The shapes of at least so many lines, in the order in which they began."""
         return [s for s in self.known.values() if s is not None and len(s.numbers) * s.every >= least]
+
+    def lone(self) -> Iterator[Shape]:
+        """Shapes of one line in which a number is none (`inf`): the first bad step, which is written like no other."""
+        for number, line, above in self.once.values():
+            if _SPELLED.search(line) and (shape := _shape(line, _head_above(above))):
+                shape.take(Lines(line + b"\n"), [np.array([0])], np.array([number]))
+                yield shape
 
 
 def _ended(data: bytes) -> bytes:

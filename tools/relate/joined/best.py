@@ -23,14 +23,14 @@ BEHIND = 0.3
 
 
 def behind(lines: Sequence[Line]) -> Iterator[Finding]:
-    """Measures that end far behind a best that is logged beside them."""
+    """Measures that end far behind a best that is logged beside them; what is itself a largest or least is none."""
     told: set[tuple[str, str]] = set()
     for best in lines:
         if not means(NAMED, best.key):
             continue
         for line in lines:
             same = (line.file, line.attempt, line.group, line.axis) == (best.file, best.attempt, best.group, best.axis)
-            if line is not best and same and (line.file, line.key) not in told:
+            if line is not best and same and not means(NAMED, line.key) and (line.file, line.key) not in told:
                 for found in _lost(line, best):
                     told.add((line.file, line.key))
                     yield found

@@ -11,7 +11,7 @@ from ...findings import Finding, declare
 from ...series import SeriesTable
 from ...tables.table import Table
 from ..line import Line
-from . import lag, mixed, ordered, planned, short, stuck
+from . import lag, mixed, ordered, parted, planned, short, stuck
 from .frames import frames_of
 
 PACED = "what ought to keep pace"
@@ -27,6 +27,7 @@ CODES = declare(
     ),
     ("shares-leave-plan", PACED, "a part of the data is fed as the configuration sets at first, and far less later on"),
     ("peak-by-order", PACED, "peak memories rise in the order of the models alone, far above what the last one takes"),
+    ("source-learned-by-heart", PACED, "a source's held-out loss rises as its training loss falls, others' do not"),
     ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
 )
 
@@ -47,5 +48,6 @@ def paced(
         *short.summing(tables, stated),
         *ordered.by_order(tables),
         *mixed.leaving_plan(frames, tables, stated),
+        *parted.by_heart(lines),
         *planned.beyond_plan(lines, stated, claims),
     ]

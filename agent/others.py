@@ -1,0 +1,53 @@
+"""The tools that look at what is not a log, by name: each is given the run and makes its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from ..tools.findings import Check, Report
+from ..tools.run import Run
+from ..tools.settings import Settings
+
+
+def others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
+    """The tools that look at what is not a log, by name."""
+    from ..tools.checkpoints import check_run_checkpoints
+    from ..tools.checkpoints.renamed import check_renamed
+    from ..tools.config.copies import check_copies
+    from ..tools.config.lint import lint
+    from ..tools.data import cached, check_run_data, earlier
+    from ..tools.data.between import (
+        corpora,
+        evalrows,
+        gathered,
+        items,
+        marks,
+        results,
+        shards,
+        splits,
+        starts,
+        thumbs,
+        widths,
+    )
+    from ..tools.operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
+    from ..tools.scores import check_run_evals
+
+    tools: dict[str, Callable[[Run], Report]] = {
+        "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
+        "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
+        "splits": splits.check_splits, "shards": shards.check_shards, "copies": check_copies,
+        "cached": cached.check_cached, "earlier": earlier.check_earlier, "places": places.check_places,
+        "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
+        "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
+        "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
+        "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
+        "thumbs": partial(thumbs.check_thumbs, settings=read[0]),
+        "launches": launches.check_launches, "containers": containers.check_containers,
+        "renamed": check_renamed, "widths": partial(widths.check_widths, settings=read[0]),
+    }  # fmt: skip
+    if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
+        from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
+
+        tools["code"] = check_run_code
+    return tools
