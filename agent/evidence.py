@@ -191,7 +191,7 @@ def look(
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken or _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log, *([opened.report] if opened else ())]
-        for name, tool in others(run, (settings, (*account(setting_checks), *setting_checks))).items():
+        for name, tool in tools_of(run, (settings, (*account(setting_checks), *setting_checks))).items():
             told(name)
             made = _try(name, lambda tool=tool: tool(run))
             reports.append(resolved(made, read.texts) if name == "lint" else made)

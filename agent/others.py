@@ -10,7 +10,7 @@ from ..tools.run import Run
 from ..tools.settings import Settings
 
 
-def others(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
+def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
     """The tools that look at what is not a log, by name."""
     from ..tools.checkpoints import check_run_checkpoints
     from ..tools.checkpoints.renamed import check_renamed
