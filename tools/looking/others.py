@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ..tools.findings import Check, Report
-from ..tools.run import Run
-from ..tools.settings import Settings
+from ..findings import Check, Report
+from ..run import Run
+from ..settings import Settings
 
 
 def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
     """The tools that look at what is not a log, by name."""
-    from ..tools.checkpoints import check_run_checkpoints
-    from ..tools.checkpoints.renamed import check_renamed
-    from ..tools.config.copies import check_copies
-    from ..tools.config.lint import lint
-    from ..tools.data import cached, check_run_data, earlier
-    from ..tools.data.between import (
+    from ..checkpoints import check_run_checkpoints
+    from ..checkpoints.renamed import check_renamed
+    from ..config.copies import check_copies
+    from ..config.lint import lint
+    from ..data import cached, check_run_data, earlier
+    from ..data.between import (
         corpora,
         evalrows,
         gathered,
@@ -30,8 +30,8 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Ca
         thumbs,
         widths,
     )
-    from ..tools.operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
-    from ..tools.scores import check_run_evals
+    from ..operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
+    from ..scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
         "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
@@ -47,7 +47,7 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Ca
         "renamed": check_renamed, "widths": partial(widths.check_widths, settings=read[0]),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
-        from ..tools.code.files import check_run_code  # a hundred rules, which most runs do not need
+        from ..code.files import check_run_code  # a hundred rules, which most runs do not need
 
         tools["code"] = check_run_code
     return tools
