@@ -203,6 +203,24 @@ def test_an_accuracy_that_hardly_moves_at_a_low_level_while_the_loss_falls(score
     assert (told(train, held).get("eval-score-flat") == "S2") is judged
 
 
+@pytest.mark.parametrize(
+    ("right", "of", "held", "judged"),
+    [
+        ([108, 108, 109, 110, 110, 111], 240, 0.69 - 0.02 * np.arange(6), True),
+        ([61, 61, 60, 62, 61, 62], 125, 0.71 - 0.01 * np.arange(6), True),
+        ([108, 112, 118, 121, 126, 131], 240, 0.69 - 0.02 * np.arange(6), False),
+        ([108, 108, 109, 110, 110, 111], 240, [0.69, 0.64, 0.7, 0.66, 0.71, 0.65], False),
+        ([188, 188, 189, 190, 190, 191], 240, 0.69 - 0.02 * np.arange(6), False),
+        ([9, 9, 10, 9, 10, 9], 24, 0.69 - 0.02 * np.arange(6), False),
+    ],
+    ids=["pairs", "another size", "gains", "the loss turns", "near its end", "too few items"],
+)
+def test_an_accuracy_of_which_a_few_items_change_while_the_loss_on_the_same_falls(right, of, held, judged):
+    at = 50 * np.arange(1, 7)
+    found = told(series("eval_accuracy", np.array(right) / of, at), series("eval_loss", held, at))
+    assert (found.get("eval-score-flat") == "S2") is judged
+
+
 def test_a_log_of_accuracies_alone_that_rise_is_healthy():
     assert fine(series("eval_accuracy", 0.99 - 0.9 * 0.9 ** np.arange(60)))
     assert not fine(series("eval_accuracy", (0.99 - 0.9 * 0.9 ** np.arange(60))[::-1]))

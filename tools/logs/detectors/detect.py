@@ -14,6 +14,7 @@ from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
 from . import (
     evaluation,
+    flat,
     goals,
     levels,
     nonfinite,
@@ -38,6 +39,7 @@ FAMILIES = (
     trends,
     schedule,
     evaluation,
+    flat,
     rl,
     goals,
     preference,
