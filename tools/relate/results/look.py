@@ -13,6 +13,7 @@ from .below import below_base
 from .beyond import beyond_all
 from .blank import blank
 from .cells import silent_cells
+from .checkpointed import sought_stays
 from .counted import of_how_many, scored_nothing
 from .detected import detected
 from .preferring import preferring
@@ -62,6 +63,6 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *of_how_many(rows),
         *scored_nothing(rows),
         *never_raised(lines),
-        *goal_stays(lines),
+        *(goal_stays(lines) or sought_stays(tables, lines)),
         *preferring(lines, settings),
     ]

@@ -1,7 +1,5 @@
 """What an evaluation of preferences counts as right: beside a loss that compares with the reference, without it."""
 
-# ruff: noqa: E501  one sentence, pattern or question on one line
-
 from __future__ import annotations
 
 import ast
