@@ -14,7 +14,6 @@ from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
 from . import (
     evaluation,
-    flat,
     goals,
     levels,
     nonfinite,
@@ -39,7 +38,6 @@ FAMILIES = (
     trends,
     schedule,
     evaluation,
-    flat,
     rl,
     goals,
     preference,

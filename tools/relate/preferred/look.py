@@ -11,6 +11,7 @@ from .buckets import buckets
 from .correlated import correlated
 from .picks import picked
 from .positions import positions
+from .reasons import unfollowed
 
 PREFERRED = "what scorers and judges prefer"
 MOST_TABLES, MOST_ROWS = 300, 50_000
@@ -24,6 +25,11 @@ CODES = declare(
         PREFERRED,
         "a model that a judge prefers in one fixed order is not preferred by people",
     ),
+    (
+        "judge-score-constant",
+        PREFERRED,
+        "a judge praises and condemns in its reasons, and its score is always the same",
+    ),
     ("picks-longer-not-better", PREFERRED, "what a scorer picks among candidates is far longer and liked no better"),
 )
 LOOKS = (*lengths.LOOKS, buckets, correlated, picked)
@@ -32,4 +38,4 @@ LOOKS = (*lengths.LOOKS, buckets, correlated, picked)
 def preferred(tables: Sequence[Table]) -> list[Finding]:
     """What scorers and judges of a run go by."""
     some = [t for t in tables[:MOST_TABLES] if 0 < len(t) <= MOST_ROWS]
-    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some)]
+    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some), *unfollowed(some)]
