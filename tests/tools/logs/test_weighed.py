@@ -163,6 +163,15 @@ def test_a_bar_within_an_epoch_is_not_held_against_the_epochs_evaluation():
     assert told(bar, train, low)["loss-below-train"] == "S2"
 
 
+@pytest.mark.parametrize(("late", "judged"), [((1,), True), ((8, 13), False), ((6,), False)])
+def test_a_training_loss_is_held_against_the_evaluations_that_follow_it(late, judged):
+    held = series("eval_loss", 1.1 * 0.97 ** np.arange(1, 13), 150 * np.arange(1, 13))
+    every = np.arange(25, 1801, 25)
+    kept = every if judged else np.array([*range(1, 11), *(150 * k - 20 for k in late)])
+    lost = 1.9 * 0.97 ** (kept / 150) if judged else np.where(kept < 11, 6.5, 1.13 * 0.97 ** (kept / 150))
+    assert ("loss-below-train" in told(series("loss", lost, kept), held)) is judged
+
+
 @pytest.mark.parametrize(
     ("score", "severity"),
     [

@@ -328,17 +328,18 @@ def _summed(checks: Series, train: Series, level: float) -> Finding:
 def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
     """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
 
-    Only a training loss that is counted as the evaluations are: a progress bar's running loss within an epoch says
-    nothing beside an epoch's evaluation. Dropout, augmentation, averaging over a window and an easier mix look the same
-    (contradictions X-22), hence S3, S2 from 40%; not where a score of the task is far from perfect, nor where the
-    training rows are themselves answered far worse, and beside a loss that is next to nothing only where it is perfect.
+    Only a training loss that is counted as the evaluations are and was logged shortly before them: a progress bar's
+    running loss within an epoch says nothing beside an epoch's evaluation. Dropout, augmentation, averaging over a
+    window and an easier mix look the same (contradictions X-22), hence S3, S2 from 40%; not where a score of the task
+    is far from perfect, nor where the training rows are themselves answered far worse, and beside a loss that is next
+    to nothing only where it is perfect.
     """
     train = track.like("loss", checks)
     if train is None or track.is_rl:
         return
-    gaps = []
+    gaps, reach = [], max((float(np.median(np.diff(s.steps))) for s in (checks, train) if len(s) > 1), default=np.inf)
     for step, value in zip(checks.steps, checks.values, strict=True):
-        near = train.values[train.steps <= step][-10:]
+        near = train.values[(train.steps <= step) & (train.steps > step - max(reach, 1))][-10:]
         if len(near) and np.median(near) > 0:
             gaps.append(1 - value / np.median(near))
     if len(gaps) < 3:
