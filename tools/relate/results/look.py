@@ -20,6 +20,7 @@ from .preferring import preferring
 from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
+from .sunk import sunk
 from .zeros import zeros
 
 RESULTS = "results of evaluations against each other"
@@ -52,7 +53,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
     """What the rows of results and the short runs of a training say."""
     rows = results(tables)
     return [
-        *below_base(rows),
+        *(below_base(rows) or sunk(rows)),
         *zeros(rows),
         *blank(tables),
         *silent_cells(tables),
