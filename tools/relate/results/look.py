@@ -21,6 +21,7 @@ from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
 from .sunk import sunk
+from .twice import counted_twice
 from .zeros import zeros
 
 RESULTS = "results of evaluations against each other"
@@ -42,6 +43,7 @@ CODES = declare(
     ("variants-come-out-equal", RESULTS, "several rows have the same figures to the last digit, the others do not"),
     ("scores-of-the-base", RESULTS, "all figures of a trained model are those of its base, in any file"),
     ("answers-short-of-items", RESULTS, "one row of a table is over far fewer items than the others beside it"),
+    ("items-counted-twice", RESULTS, "a file of results has every item several times, and one beside it once"),
     ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
@@ -63,6 +65,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *come_out_alike(rows),
         *of_how_many(rows),
         *scored_nothing(rows),
+        *counted_twice(tables),
         *never_raised(lines),
         *(goal_stays(lines) or sought_stays(tables, lines)),
         *preferring(lines, settings),
