@@ -231,6 +231,8 @@ STEPS: Mapping[str, int] = table("STEPS", ((key, order) for order, key in enumer
     "trainer/global_step", "num_updates", "iter", "steps", "training/global_step", "train/step", "update",
     "training_step", "global_steps", "train_step", "rollout/step", "iterations", "_step", "opt_step",
     "optimizer_step", "optim_step", "num_timesteps", "total_timesteps", "updates", "upd", "itr", "it", "u",
+    "update_step", "update_steps", "updates_done", "gradient_step", "grad_step", "policy_step", "learner_step",
+    "update_idx", "step_idx", "cur_step", "current_step", "n_updates", "steps_done", "n_iter",
 ))))  # fmt: skip
 """Key that counts steps in dictionaries, JSON lines and CSV columns -> how soon it is believed."""
 COUNTS = ("epoch", "batch_size")

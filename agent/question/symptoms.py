@@ -71,7 +71,8 @@ KINDS: dict[str, Kind] = table(
             r"|hits?) (?:to )?nans?\b|(?:loss|it|training|run).{0,25}\b(?:nans?|nan'?d|infs?|infinite"
             r"|not a number)\b|\bnan(?:s"
             r"|ned)?\b.{0,12}(?:loss|at step)|loss.{0,8}(?:nan|inf)|变(?:成)?\s*nan|出(?:现)?\s*nan|nan\s*了",
-            "loss-nonfinite loss-hidden-nan nan-in-forward nonfinite-from-start same-batch-nonfinite-again",
+            "loss-nonfinite eval-loss-nonfinite loss-hidden-nan nan-in-forward nonfinite-from-start"
+            " same-batch-nonfinite-again",
             "loss",
         ),
         _kind(

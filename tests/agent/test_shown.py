@@ -52,6 +52,13 @@ def test_a_score_that_stands_still_is_shown_by_its_series(tmp_path, question, na
     assert found == {"score-flat": "shown"}
 
 
+@pytest.mark.parametrize("question", ["the eval loss is nan after every epoch", "验证 loss 变成 nan"])
+@pytest.mark.parametrize(("at", "shown"), [(lambda i: float("nan"), True), (lambda i: 1.9 - 0.03 * i, False)])
+def test_an_evaluation_that_is_no_number_is_shown_beside_a_sound_training(tmp_path, question, at, shown):
+    found = verdicts(tmp_path, question, "\n".join(steps(60, eval_loss=at)))
+    assert (found["nonfinite-loss"] == "shown") is shown
+
+
 def test_a_score_that_gets_better_is_not(tmp_path):
     text = "\n".join(steps(150, eval_accuracy=lambda i: round(0.4 + 0.03 * i, 4)))
     assert verdicts(tmp_path, "eval accuracy stuck", text)["score-flat"] == "contradicted"

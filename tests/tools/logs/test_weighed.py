@@ -191,6 +191,15 @@ def test_a_bar_within_an_epoch_is_not_held_against_the_epochs_evaluation():
     assert told(bar, train, low)["loss-below-train"] == "S2"
 
 
+@pytest.mark.parametrize(("late", "judged"), [((1,), True), ((8, 13), False), ((6,), False)])
+def test_a_training_loss_is_held_against_the_evaluations_that_follow_it(late, judged):
+    held = series("eval_loss", 1.1 * 0.97 ** np.arange(1, 13), 150 * np.arange(1, 13))
+    every = np.arange(25, 1801, 25)
+    kept = every if judged else np.array([*range(1, 11), *(150 * k - 20 for k in late)])
+    lost = 1.9 * 0.97 ** (kept / 150) if judged else np.where(kept < 11, 6.5, 1.13 * 0.97 ** (kept / 150))
+    assert ("loss-below-train" in told(series("loss", lost, kept), held)) is judged
+
+
 @pytest.mark.parametrize(
     ("score", "severity"),
     [
@@ -229,6 +238,24 @@ def test_an_accuracy_that_hardly_moves_at_a_low_level_while_the_loss_falls(score
     train = series("loss", 2 - loss * np.arange(300) / 300, step_is="line")
     held = series("eval_accuracy", score, EPOCHS[: len(score)], step_is="epoch")
     assert (told(train, held).get("eval-score-flat") == "S2") is judged
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "held", "judged"),
+    [
+        ([108, 108, 109, 110, 110, 111], 240, 0.69 - 0.02 * np.arange(6), True),
+        ([61, 61, 60, 62, 61, 62], 125, 0.71 - 0.01 * np.arange(6), True),
+        ([108, 112, 118, 121, 126, 131], 240, 0.69 - 0.02 * np.arange(6), False),
+        ([108, 108, 109, 110, 110, 111], 240, [0.69, 0.64, 0.7, 0.66, 0.71, 0.65], False),
+        ([188, 188, 189, 190, 190, 191], 240, 0.69 - 0.02 * np.arange(6), False),
+        ([9, 9, 10, 9, 10, 9], 24, 0.69 - 0.02 * np.arange(6), False),
+    ],
+    ids=["pairs", "another size", "gains", "the loss turns", "near its end", "too few items"],
+)
+def test_an_accuracy_of_which_a_few_items_change_while_the_loss_on_the_same_falls(right, of, held, judged):
+    at = 50 * np.arange(1, 7)
+    found = told(series("eval_accuracy", np.array(right) / of, at), series("eval_loss", held, at))
+    assert (found.get("eval-score-flat") == "S2") is judged
 
 
 def test_a_log_of_accuracies_alone_that_rise_is_healthy():

@@ -77,3 +77,28 @@ def test_a_knee_is_a_note_beside_what_is_sound(tmp_path):
     assert found == {"latency-explodes-with-load": "S3", "run-healthy": "S3"}
     rates = bench(tmp_path, a=(4, 3.9, 300.0), b=(12, 5.0, 90000.0))
     assert [f.code for f in of_load_tests([*rates, *swept(tmp_path, calm)], ())] == ["latency-explodes-with-load"]
+
+
+FALLS = "clients,total_throughput,ttft_ms\n", "1,40,90\n", "3,21,2100\n", "9,17,9900\n"
+NESTED = {"rows": [{"concurrency": c, "throughput": t, "tpot_ms": ms} for c, t, ms in
+                   ((1, 6.1, 40), (4, 1.9, 1500), (16, 3.8, 1700))]}  # fmt: skip
+
+
+def test_a_server_that_is_slower_the_more_ask_is_no_knee(tmp_path):
+    [found] = overrun(swept(tmp_path, "".join(FALLS).replace("clients", "num_clients")))
+    assert (found.severity, found.data["load"]) == ("S2", [1, 3])
+    for name, more in (("long", {}), ("short", {"rows": [r | {"throughput": 6 * r["concurrency"], "tpot_ms": 44}
+                                                         for r in NESTED["rows"]]})):  # fmt: skip
+        (tmp_path / f"{name}.json").write_text(json.dumps(NESTED | more))
+    both = [t for n in ("long", "short") for t in read_tables(tmp_path / f"{n}.json", f"{n}.json")]
+    [found] = overrun(both)
+    assert (found.severity, found.evidence[0].file) == ("S2", "long.json")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["1,40,90\n3,110,120\n9,230,400\n", "1,40,90\n3,110,120\n9,104,300\n"],
+    ids=["it gains", "hardly less and hardly slower"],
+)
+def test_a_sweep_that_gains_or_levels_off_is_silent(tmp_path, rows):
+    assert not [*overrun(swept(tmp_path, "num_clients,total_throughput,ttft_ms\n" + rows))]

@@ -167,3 +167,16 @@ def test_faults_that_were_taken_out_before_a_training_are_none_of_it(tmp_path, t
     lines = [Line("loss", "loss", "log.csv", np.arange(9.0), np.arange(9.0), np.arange(9))]
     found = of_reports([], [*said("sft_audit.json", **AUDIT), *out], lines)
     assert ("audit-found-faults" in {f.code for f in found}) == told
+
+
+@pytest.mark.parametrize(
+    ("leak", "told"),
+    [
+        ({"test_questions_total": 800, "test_questions_in_train": 44}, True),
+        ({"eval_docs": 800, "in_train": 44}, True),
+        ({"num_samples": 8, "eval_rows": 16, "pad_to_multiple_in_train": 4}, False),
+        ({"test_size": 64, "dropout_in_train": 1, "micro_batch_in_train": 2}, False),
+    ],
+)
+def test_what_stands_in_the_training_data_are_items_and_not_its_settings(tmp_path, leak, told):
+    assert (codes(tmp_path, {}, said("resolved.json", **leak)) == {"eval-leakage"}) is told

@@ -37,9 +37,6 @@ SAME, SAME_BOUND = 5, 3
 """Equal values from which on a score is a constant, and from which on one is at the end of its range."""
 FALLS = 0.03
 """Share by which the training loss falls where an evaluation that gains nothing is over-fitting. Own judgement."""
-FEW, STILL, FALLEN = 5, 0.02, 0.9
-"""Accuracies that are told apart at least, the share within which they stay where they are, and the share that is left
-of a training loss that falls meanwhile. Own judgement."""
 GUESSING = 12.5
 """Loss (nats per token) of guessing among the tokens of the largest vocabularies."""
 LOW = 0.1
@@ -200,38 +197,6 @@ def _never_improved(points: Series, track: Track) -> Iterator[Finding]:
     yield finding("eval-never-improved", S2, shown, en, zh, baseline=float(values[0]), last=float(values[-1]))
 
 
-@detector(
-    "eval-score-flat", "the held-out accuracy hardly moves while the training loss falls", ("eval_accuracy",), FEW
-)
-def eval_score_flat(track: Track) -> Iterator[Finding]:
-    """Five accuracies or more, below half of what is possible and within 2% of each other, as the training loss falls
-    by a tenth after the first of them: what is learned does not show there, or the accuracy counts something else.
-
-    A high one may be as good as it gets; an exactly equal one is `eval-score-constant`. Own judgement.
-    """
-    train, points = track.get("loss"), track.points("eval_accuracy", FEW)
-    if train is None or points is None or track.is_rl:
-        return
-    values, n = points.values, len(points)
-    low, high = float(values.min()), float(values.max())
-    later = finite(train).values[finite(train).lines > points.lines[0]]
-    if len(later) < FEW or high > (50 if high > 1 else 0.5) or not 0 < high - low < STILL * low:
-        return
-    first, last = head_tail(later, 0.1)
-    if last > FALLEN * first:
-        return
-    en = (
-        f"{points.key} stays between {low:.4g} and {high:.4g} in {n} evaluations, while {train.key} falls from "
-        f"{first:.4g} to {last:.4g}: does it count what it should (padding, the format of answers)?"
-    )
-    zh = (
-        f"{points.key} 在 {n} 次评测中一直在 {low:.4g} 到 {high:.4g} 之间，而 {train.key} 从 {first:.4g} 降到 "
-        f"{last:.4g}：它统计的是该统计的吗（padding、答案格式）？"
-    )
-    shown = [(points, n - 1), (points, 0), (train, -1)]
-    yield finding("eval-score-flat", S2, shown, en, zh, points=n, baseline=low, value=float(values[-1]))
-
-
 def _train_trend(track: Track, checks: Series, step: int) -> dict[str, float]:
     """Kendall z of the training loss after `step`, where it is logged densely enough and counted like `checks`."""
     loss = track.like("loss", checks)
@@ -364,17 +329,18 @@ def _summed(checks: Series, train: Series, level: float) -> Finding:
 def loss_below_train(checks: Series, track: Track) -> Iterator[Finding]:
     """Evaluation below training loss by 15% at four evaluations of five: a suspicion of leakage to be tested.
 
-    Only a training loss that is counted as the evaluations are: a progress bar's running loss within an epoch says
-    nothing beside an epoch's evaluation. Dropout, augmentation, averaging over a window and an easier mix look the same
-    (contradictions X-22), hence S3, S2 from 40%; not where a score of the task is far from perfect, nor where the
-    training rows are themselves answered far worse, and beside a loss that is next to nothing only where it is perfect.
+    Only a training loss that is counted as the evaluations are and was logged shortly before them: a progress bar's
+    running loss within an epoch says nothing beside an epoch's evaluation. Dropout, augmentation, averaging over a
+    window and an easier mix look the same (contradictions X-22), hence S3, S2 from 40%; not where a score of the task
+    is far from perfect, nor where the training rows are themselves answered far worse, and beside a loss that is next
+    to nothing only where it is perfect.
     """
     train = track.like("loss", checks)
     if train is None or track.is_rl:
         return
-    gaps = []
+    gaps, reach = [], max((float(np.median(np.diff(s.steps))) for s in (checks, train) if len(s) > 1), default=np.inf)
     for step, value in zip(checks.steps, checks.values, strict=True):
-        near = train.values[train.steps <= step][-10:]
+        near = train.values[(train.steps <= step) & (train.steps > step - max(reach, 1))][-10:]
         if len(near) and np.median(near) > 0:
             gaps.append(1 - value / np.median(near))
     if len(gaps) < 3:

@@ -32,6 +32,12 @@ DONE = bounded(
     r"|(?:requests?|reqs?)_(?:per_)?s(?:ec(?:ond)?)?)(?:_(?:rps|qps|req_s|reqs?_s))?$|请求吞吐"
 )
 """Requests that are answered in a second."""
+TOKENS = bounded(
+    r"^(?:(?:total|output|out|gen(?:eration)?|decode|aggregate|system|overall)_)?(?:tokens?_|tok_)?throughput(?:_mean|_avg)?"
+    r"(?:_(?:tok(?:en)?s?_?(?:per_)?s(?:ec(?:ond)?)?|tps))?$|^(?:total_|aggregate_|system_|output_)(?:tok(?:en)?s?_(?:per_)?s(?:ec(?:ond)?)?"
+    r"|tps)$|^总?吞吐量?$"
+)
+"""Tokens of all requests in a second; a bare `tokens_per_second` may be that of one of them."""
 LENGTHS = bounded(r"^(?:random_|mean_|avg_)?(?:input|output|prompt)_(?:len(?:gth)?|tokens)$")
 EXPLODES, BEYOND = 5.0, 2.0
 """Factor by which the latency grows from one load to the next, and by which it grows more than the load."""
@@ -41,8 +47,15 @@ BEHIND = 0.75
 """Part of the load's growth that what is answered follows at most, in a server that no longer keeps up."""
 SWEPT = 3
 """Loads from which on a row of them is a sweep, which is driven until the server can do no more."""
+COLLAPSED = 0.8
+"""Part of what was answered under less load, below which more load makes a server slower: no knee. Own judgement."""
 TURNED, MOST = 1.2, 24
 """Factor between two loads that were chosen, and how many of them there are at most: more are what traffic brought."""
+WHY = {
+    "less": ("more requests at once make it slower than fewer", "同时的请求越多，总吞吐反而越低"),
+    "knee": ("the knee of the sweep, beyond it requests pile up", "这是压测的拐点，再往上请求开始堆积"),
+    "behind": ("the server no longer keeps up, and requests pile up", "服务已跟不上，请求开始堆积"),
+}
 
 
 class Load(NamedTuple):
@@ -53,7 +66,9 @@ class Load(NamedTuple):
     of: Column
     load: float
     done: float | None
-    """Requests that were answered in a second; None where nothing tells."""
+    """Requests, or tokens of all, that were answered in a second; None where nothing tells."""
+    by: str = ""
+    """What says so."""
 
     def value(self, column: str) -> float:
         found = (c for c in self.table.columns if c.name == column and c.values.dtype.kind == "f")
@@ -78,12 +93,29 @@ def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
         for row in range(len(table)) if len(table) <= MOST and not _of_time(table) else ():
             if (load := _load(table, row)) is not None:
                 kinds.setdefault(_kind(load), []).append(load)
-    found = [step for loads in kinds.values() for step in _steps(loads)]
+    groups = [group for loads in kinds.values() for group in _apart(loads)]
+    found = [step for loads in groups for step in _steps(loads)]
     if found:
-        step = max(found, key=lambda step: (_quantile(step[2]), step[3]))
-        tried = next(loads for loads in kinds.values() if step[1] in loads)
+        step = max(found, key=lambda step: (_collapsed(*step[:2]), _quantile(step[2]), step[3]))
+        tried = next(loads for loads in groups if step[1] in loads)
         last = step[1].load == max(load.load for load in tried)
-        yield _told(*step, knee=not means(RATE, step[1].of.name) or (last and len(tried) >= SWEPT))
+        knee = not means(RATE, step[1].of.name) or (last and len(tried) >= SWEPT)
+        yield _told(*step, knee=knee and not _collapsed(*step[:2]))
+
+
+def _apart(loads: list[Load]) -> list[list[Load]]:
+    """The loads of one test each, where the same were tried in several tables."""
+    if len({load.load for load in loads}) == len(loads):
+        return [loads]
+    tables: dict[int, list[Load]] = {}
+    for load in loads:
+        tables.setdefault(id(load.table), []).append(load)
+    return [some for some in tables.values() if len(some) > 1]
+
+
+def _collapsed(before: Load, after: Load) -> bool:
+    """Whether less is answered under more load than before."""
+    return before.done is not None and after.done is not None and after.done < COLLAPSED * before.done
 
 
 def _quantile(name: str) -> int:
@@ -99,11 +131,13 @@ def _of_time(table: Table) -> bool:
 
 def _load(table: Table, row: int) -> Load | None:
     numbers = [c for c in table.columns if c.values.dtype.kind == "f" and np.isfinite(c.values[row])]
-    done = next((c for c in numbers if means(DONE, c.name)), None)
+    done = next((c for p in (DONE, TOKENS) for c in numbers if means(p, c.name)), None)
     sent = next((c for p in (RATE, AT_ONCE) for c in numbers if means(p, c.name) and c is not done), None)
     if sent is None or sent.values[row] <= 0 or not any(of_time(c.name) for c in numbers):
         return None
-    return Load(table, row, sent, float(sent.values[row]), float(done.values[row]) if done is not None else None)
+    if done is None:
+        return Load(table, row, sent, float(sent.values[row]), None)
+    return Load(table, row, sent, float(sent.values[row]), float(done.values[row]), done.name)
 
 
 def _kind(load: Load) -> tuple[object, ...]:
@@ -142,14 +176,15 @@ def _told(before: Load, after: Load, name: str, factor: float, knee: bool) -> Fi
     old, new = before.value(name), after.value(name)
     what = after.of.name
     known = before.done is not None and after.done is not None
-    done = f", while {before.done:.4g} and then {after.done:.4g} a second are answered" if known else ""
-    done_zh = f"，而每秒完成的请求为 {before.done:.4g}，随后 {after.done:.4g}" if known else ""
+    done = f", while {before.by} is {before.done:.4g} and then {after.done:.4g}" if known else ""
+    done_zh = f"，而 {before.by} 为 {before.done:.4g}，随后 {after.done:.4g}" if known else ""
+    why, zh = WHY["less" if _collapsed(before, after) else "knee" if knee else "behind"]
     return Finding(
         "latency-explodes-with-load", Severity.S3 if knee else Severity.S2,
         f"{name} is {old:.6g} at {what} {before.load:g} and {new:.6g} at {after.load:g} ({factor:.0f} times){done}: "
-        f"{'the knee of the sweep, beyond it' if knee else 'the server no longer keeps up, and'} requests pile up.",
+        f"{why}.",
         f"{what} 为 {before.load:g} 时 {name} 为 {old:.6g}，为 {after.load:g} 时为 {new:.6g}（{factor:.0f} 倍）"
-        f"{done_zh}：{'这是压测的拐点，再往上' if knee else '服务已跟不上，'}请求开始堆积。",
+        f"{done_zh}：{zh}。",
         (after.place(name), before.place(name)),
         {"metric": name, "before": old, "after": new, "load": [before.load, after.load],
          "done": [before.done, after.done]},

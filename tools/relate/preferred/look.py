@@ -11,6 +11,7 @@ from .buckets import buckets
 from .correlated import correlated
 from .picks import picked
 from .positions import positions
+from .reasons import unfollowed
 from .reversed import turned_round
 
 PREFERRED = "what scorers and judges prefer"
@@ -30,6 +31,11 @@ CODES = declare(
         PREFERRED,
         "pairs of one group are ranked against their labels as often as others with them",
     ),
+    (
+        "judge-score-constant",
+        PREFERRED,
+        "a judge praises and condemns in its reasons, and its score is always the same",
+    ),
     ("picks-longer-not-better", PREFERRED, "what a scorer picks among candidates is far longer and liked no better"),
 )
 LOOKS = (*lengths.LOOKS, buckets, correlated, picked, turned_round)
@@ -38,4 +44,4 @@ LOOKS = (*lengths.LOOKS, buckets, correlated, picked, turned_round)
 def preferred(tables: Sequence[Table]) -> list[Finding]:
     """What scorers and judges of a run go by."""
     some = [t for t in tables[:MOST_TABLES] if 0 < len(t) <= MOST_ROWS]
-    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some)]
+    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some), *unfollowed(some)]

@@ -20,6 +20,9 @@ SHARE = bounded(r"(?:^|_)(?:rate|ratio|share|pct|percent|frac|fraction|prop)(?:_
 EARLIER = bounded(r"(?:^|_)(?:before|baseline|previous|prev|old|reference|ref|human|gold|target|limit|threshold|max|min"
                   r"|goal|expected)(?:_|$)|之前|修复前|基线|参考|阈值|上限|下限|目标")  # fmt: skip
 """What says that a number is not that of the run itself."""
+ITEMS = (r"(?:^|_)(?:eval|valid|val|test|dev|held|bench|items?|rows?|questions?|prompts?|samples?|examples?|docs?"
+         r"|documents?|records?|pairs?|problems?|tasks?|texts?|ids?|urls?|hits?|matches)")  # fmt: skip
+"""What can stand in the training data: `x_in_train` of anything else is a setting of the trainer."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ LIMITS = (
     ),
     Limit(
         "eval-leakage", Severity.S1,
-        bounded(r"leak|contaminat|overlap|collision|(?:found|seen|matched|present)_in_(?:the_)?train|(?:^|_)in_train"
-                r"|exact_match_in|泄漏|泄露|重合|重叠|碰撞"),
+        bounded(r"leak|contaminat|overlap|collision|(?:found|seen|matched|present)_in_(?:the_)?train|^in_train"
+                rf"|{ITEMS}\w{{0,20}}_in_(?:the_)?train|exact_match_in|泄漏|泄露|重合|重叠|碰撞"),
         "items that stand in the training data (limit 0.1%)", "出现在训练数据中的评测条目（上限 0.1%）",
         high=0.001, of_whole=True, about=bounded(r"eval|test|valid|dev|held|bench|评测|验证|测试|题"),
         unless=bounded(r"solution|hint|reveal|spoiler|secret|system_prompt|privacy|泄密|mem|gpu|comm|compute|window|chunk|context|stride|gram|threshold|kernel|time|_ms|removed|显存|内存"

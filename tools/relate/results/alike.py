@@ -30,6 +30,9 @@ REPEATED = bounded(r"(?:^|[^a-z])(?:seed|run|repeat|trial|copy|replica|shard|fol
                    r"|micro|weighted|mean|total|overall|all|summary)(?:[^a-z]|$)"
                    r"|种子|重复|平均|总体|最佳|最终")  # fmt: skip
 """Labels of what may well come out the same."""
+STRENGTH = bounded(r"(?:^|_)(?:weight|coeff?(?:icient)?|alpha|beta|gamma|lambda|lam|strength|scale|mix(?:ing)?|ratio"
+                   r"|dropout|temperature|penalty|noise|eps(?:ilon)?|权重|系数|强度|比例)(?:_|$)")  # fmt: skip
+"""How much of something a row is given: at 0 it has none of it, and its kind makes no difference."""
 
 
 class Same(NamedTuple):
@@ -96,9 +99,15 @@ def _pairs(group: Sequence[Row]) -> Iterator[Same]:
     """The pairs of one table, of which other rows differ or one is trained from the other."""
     pairs = [p for one, other in combinations(group, 2) if (p := _pair(one, other)) is not None]
     others = len(group) > 2 and not all(_same(a, b) for a, b in combinations(group, 2))
-    pairs = [p for p in pairs if others or p.trained]
+    pairs = [p for p in pairs if (others or p.trained) and not _switched_off(p, group)]
     if len(pairs) > 1 or len(group) < TWINS:
         yield from pairs
+
+
+def _switched_off(pair: Same, group: Sequence[Row]) -> bool:
+    """Whether both are given nothing of what others of the table are given, so that its kind makes no difference."""
+    named = [k for k in pair.figures if STRENGTH.search(plain(k)) and pair.one.values[k] == 0]
+    return any(row.values.get(k, 0) != 0 for k in named for row in group)
 
 
 def _same(one: Row, other: Row) -> bool:

@@ -13,6 +13,7 @@ from .below import below_base
 from .beyond import beyond_all
 from .blank import blank
 from .cells import silent_cells
+from .checkpointed import sought_stays
 from .counted import of_how_many, scored_nothing
 from .detected import detected
 from .errors import beyond_reference
@@ -22,6 +23,8 @@ from .ranks import ranks
 from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
+from .sunk import sunk
+from .twice import counted_twice
 from .unseen import unseen
 from .zeros import zeros
 
@@ -44,6 +47,7 @@ CODES = declare(
     ("variants-come-out-equal", RESULTS, "several rows have the same figures to the last digit, the others do not"),
     ("scores-of-the-base", RESULTS, "all figures of a trained model are those of its base, in any file"),
     ("answers-short-of-items", RESULTS, "one row of a table is over far fewer items than the others beside it"),
+    ("items-counted-twice", RESULTS, "a file of results has every item several times, and one beside it once"),
     ("scored-nothing", RESULTS, "results count items, and none of them as scored"),
     ("one-class-predicted", RESULTS, "a classifier answers one class, or flags every item or none, by its own rates"),
     ("share-above-one", RESULTS, "a recall or another share is above 1 beside measures that are shares up to 1"),
@@ -60,7 +64,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
     """What the rows of results and the short runs of a training say."""
     rows = results(tables)
     return [
-        *below_base(rows),
+        *(below_base(rows) or sunk(rows)),
         *zeros(rows),
         *blank(tables),
         *silent_cells(tables),
@@ -74,7 +78,8 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *scored_nothing(rows),
         *unseen(rows, lines),
         *ranks(rows),
+        *counted_twice(tables),
         *never_raised(lines),
-        *goal_stays(lines),
+        *(goal_stays(lines) or sought_stays(tables, lines)),
         *preferring(lines, settings),
     ]

@@ -70,7 +70,7 @@ def goal_stays(lines: Sequence[Line]) -> list[Finding]:
     The reward is then paid for something else: a format, a part of the way, a worse answer.
     """
     whole = [x for line in lines if not line.group and len(x := line.finite()) >= LONG]
-    rewards = [x for x in whole if x.name in ("reward", "eval_reward") and _rises(x)]
+    rewards = [x for x in whole if x.name in ("reward", "eval_reward") and rises(x)]
     for goal in sorted((x for x in whole if _is_goal(x)), key=lambda x: not HELD.search(plain(x.key))):
         beside = [r for r in rewards if r.file == goal.file and r.attempt == goal.attempt and r.key != goal.key]
         first, last = _ends(goal.values)
@@ -95,7 +95,7 @@ def _is_goal(line: Line) -> bool:
     return bool(GOAL.search(said)) and not BESIDE.search(said) and inside
 
 
-def _rises(line: Line) -> bool:
+def rises(line: Line) -> bool:
     """By a twentieth of its level and four standard errors from the first third to the last."""
     third = len(line) // 3
     first, last = line.values[:third], line.values[-third:]

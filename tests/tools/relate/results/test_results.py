@@ -147,3 +147,42 @@ def test_a_threshold_that_no_score_reaches_is_told(tmp_path):
     scores = [0.2 + 0.01 * (i % 23) for i in range(60)]
     assert "threshold-never-reached" in found(tmp_path, d__json={"threshold": 0.9, "scores": scores})
     assert "threshold-never-reached" not in found(tmp_path, d__json={"threshold": 0.35, "scores": scores})
+
+
+TUNED = {"MMLU": 0.412, "HumanEval": 0.256, "GSM8K": 0.31, "IFEval": 0.44}
+
+
+def card(**other):
+    """The scores of one model in a file of its own."""
+    scores = TUNED | other
+    return ",".join(scores) + "\n" + ",".join(map(str, scores.values())) + "\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"report-sft__csv": card(), "report-grpo__csv": card(GSM8K=0.52, HumanEval=0.06)},
+        {"all__json": {"base": {"mmlu": 41.2, "ifeval": 48.0, "gsm8k": 20.0},
+                       "dpo": {"mmlu": 40.9, "ifeval": 15.0, "gsm8k": 33.0}}},
+        {"evals__csv": "model,mmlu,own_exam_accuracy,gsm8k\nsft,0.41,0.52,0.30\nppo,0.41,0.11,0.47\n"},
+    ],
+    ids=["a file each", "nested", "a task of its own"],
+)  # fmt: skip
+def test_a_task_that_is_lost_while_another_is_won_is_told(tmp_path, files):
+    assert "benchmark-drop" in found(tmp_path, **files)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"report-sft__csv": card(), "report-grpo__csv": card(HumanEval=0.2, GSM8K=0.5)},
+        {"code-sft__csv": card(), "chat-grpo__csv": card(HumanEval=0.02, GSM8K=0.5)},
+        {"all__json": {"base": {"aime24": 10.0, "ifeval": 48.0, "gsm8k": 20.0},
+                       "dpo": {"aime24": 3.3, "ifeval": 47.0, "gsm8k": 33.0}}},
+        {"evals__csv": "model,mmlu,own_exam_accuracy,gsm8k\nsft,0.41,0.12,0.30\nppo,0.41,0.05,0.47\n"},
+        {"grpo-a__csv": card(), "grpo-b__csv": card(HumanEval=0.02, GSM8K=0.5)},
+    ],
+    ids=["a little", "another task", "few items", "unknown items", "one stage"],
+)  # fmt: skip
+def test_a_task_that_is_a_little_lower_or_small_is_not(tmp_path, files):
+    assert "benchmark-drop" not in found(tmp_path, **files)

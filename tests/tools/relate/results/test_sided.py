@@ -90,9 +90,11 @@ def test_rows_with_the_same_figures_are_told(tmp_path, files, code):
         {"a__json": {"short": {"n": 18, "a": 4 / 18, "b": 16 / 18, "c": 17 / 18, "d": 5 / 18},
                      "long": {"n": 18, "a": 4 / 18, "b": 16 / 18, "c": 17 / 18, "d": 5 / 18},
                      "odd": {"n": 18, "a": 3 / 18, "b": 12 / 18, "c": 11 / 18, "d": 6 / 18}}},
+        {"a__json": {f"{form} {w}": {"mix_weight": w, **{k: v + w * i / 9 for k, v in SAME.items()}}
+                     for i, form in enumerate(("soft", "hard", "ranked"), 1) for w in (0.0, 0.4, 0.9)}},
         {"a__json": {k: {"p": 0.5, "q": 1.0, "r": 0.5} for k in ("one", "two")} | {"three": {"p": 0.1}}},
     ],
-    ids=["one differs", "seeds", "averages", "few items", "round figures"],
+    ids=["one differs", "seeds", "averages", "few items", "nothing of it is given", "round figures"],
 )  # fmt: skip
 def test_what_may_be_the_same_is_left_alone(tmp_path, files):
     assert not {"scores-of-the-base", "variants-come-out-equal"} & {*found(tmp_path, **files)}

@@ -8,7 +8,9 @@ import pytest
 from triage.tools.discover import discover
 from triage.tools.logs.scan import read_run
 from triage.tools.relate.line import lines_of
+from triage.tools.relate.results.checkpointed import sought_stays
 from triage.tools.relate.results.still import goal_stays, never_raised
+from triage.tools.tables.read import read_tables
 
 
 def lines(folder, records, name="history.json"):
@@ -57,3 +59,44 @@ def test_a_goal_that_is_reached_or_none_is_not(tmp_path, goal, key):
 def test_a_goal_that_rises_with_its_reward_is_not(tmp_path):
     rising = [r | {"val_success_rate": 0.2 + 0.015 * i} for i, r in enumerate(paid(0.4, "other"))]
     assert goal_stays(lines(tmp_path, rising)) == []
+
+
+STAYS = [0.44, 0.46, 0.42, 0.45, 0.43, 0.47, 0.44, 0.43]
+
+
+def scored(folder, text, name, rewards=None):
+    (folder / name).write_text(text)
+    tables = read_tables(folder / name, name)
+    return sought_stays(tables, lines(folder, rewards or paid(0.4, "aside"), "train.jsonl"))
+
+
+def nested(values, key="pearson_with_raters"):
+    return json.dumps({key: {"base": values[0]} | {f"ckpt-{300 * i}": v for i, v in enumerate(values[1:], 1)}})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("raters.json", nested(STAYS)),
+        ("after.csv", "checkpoint,exam_accuracy\n" + "".join(f"step_{300 * i},{v}\n" for i, v in enumerate(STAYS))),
+        ("after.json", json.dumps({"runs": {k: {f"step_{300 * i}": v + o for i, v in enumerate(STAYS)}
+                                            for k, o in (("kappa", 0.1), ("length", 9.0))}})),
+    ],
+)  # fmt: skip
+def test_checkpoints_that_are_scored_afterwards_and_gain_nothing_are_told(tmp_path, name, text):
+    assert [f.code for f in scored(tmp_path, text, name)] == ["goal-stays-while-reward-rises"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rewards"),
+    [
+        (nested(sorted(STAYS)), None),
+        (nested([v + 0.5 for v in STAYS]), None),
+        (nested(STAYS, "mean_length"), None),
+        (nested(STAYS[:4]), None),
+        (nested(STAYS), [{"step": 100 * i, "reward": 1.2 + 0.05 * (-1) ** i} for i in range(24)]),
+    ],
+    ids=["they gain", "nothing left to gain", "no goal", "few", "the reward stays"],
+)
+def test_checkpoints_that_gain_and_rewards_that_stay_are_not(tmp_path, text, rewards):
+    assert scored(tmp_path, text, "raters.json", rewards) == []
