@@ -14,7 +14,9 @@ from .beyond import beyond_all
 from .blank import blank
 from .cells import silent_cells
 from .checkpointed import sought_stays
-from .counted import of_how_many, scored_nothing
+from .counts.counted import of_how_many, scored_nothing
+from .counts.twice import counted_twice
+from .counts.zeros import zeros
 from .detected import detected
 from .errors import beyond_reference
 from .formats import by_format
@@ -24,9 +26,7 @@ from .read import results
 from .sided import one_sided
 from .still import goal_stays, never_raised
 from .sunk import sunk
-from .twice import counted_twice
 from .unseen import unseen
-from .zeros import zeros
 
 RESULTS = "results of evaluations against each other"
 CODES = declare(

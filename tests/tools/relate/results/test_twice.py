@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from triage.tools.relate.results.twice import counted_twice
+from triage.tools.relate.results.counts.twice import counted_twice
 from triage.tools.tables.read import read_tables
 
 

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from ...findings import Finding, Severity, clean
-from ...patterns import bounded
-from ..line import plain
-from .read import Row, count_of
+from ....findings import Finding, Severity, clean
+from ....patterns import bounded
+from ...line import plain
+from ..read import Row, count_of
 
 ALIKE, SHARE, PART = 4, 0.6, 0.5
 """Rows of the same number of items, their share of the table, and the part of that number below which a row is of

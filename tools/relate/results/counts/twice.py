@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...findings import Evidence, Finding, Severity
-from ...patterns import bounded
-from ...tables.table import Table
-from ..distributions import texts
-from ..line import means
+from ....findings import Evidence, Finding, Severity
+from ....patterns import bounded
+from ....tables.table import Table
+from ...distributions import texts
+from ...line import means
 
 ITEM = bounded(
     r"^(?:id|uid|uuid|key|hash)$|^(?:题号|编号|样本编号)$"

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
 from statistics import median
 
-from ...findings import Finding, Severity, clean
-from ...patterns import bounded
-from ..line import plain
-from .read import LOWER, Row, is_score
+from ....findings import Finding, Severity, clean
+from ....patterns import bounded
+from ...line import plain
+from ..read import LOWER, Row, is_score
 
 SPOKEN = bounded(
     r"(?:^|_)(?:rouge\w{0,8}|s?bleu\w{0,8}|sacrebleu|meteor|chrf\w{0,4}|bertscore\w{0,8}|(?:token|word)_f1)$"
