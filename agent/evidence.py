@@ -192,7 +192,8 @@ def look(
         clip, planned = (_number(settings.value(name)) for name in ("grad_clip", "max_steps"))
         log = broken or _try("scan", lambda: scan(run, clip, read, planned))
         reports = [log, *([opened.report] if opened else ())]
-        for name, tool in tools_of(run, (settings, (*account(setting_checks), *setting_checks))).items():
+        logs = {name: text.whole for name, text in read.texts.items()}
+        for name, tool in tools_of(run, (settings, (*account(setting_checks), *setting_checks)), logs).items():
             told(name)
             made = _try(name, lambda tool=tool: tool(run))
             reports.append(resolved(made, read.texts) if name == "lint" else made)
@@ -210,7 +211,6 @@ def look(
         spoken = orders(run, (f for report in reports for f in report.findings))
         here = {a.name for a in run.artifacts} | {s.name for s in run.unknown}
         elsewhere = tuple(a for a in whole.artifacts if a.name not in here)
-        logs = {name: text.whole for name, text in read.texts.items()}
         reports.append(_try("left out", lambda: left_out(run, logs, settings, read.table)))
         seen = Look(run, read.table, settings, log, tuple(reports), about, others, spoken, opened, elsewhere, logs)
         told("relate")

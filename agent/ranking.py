@@ -132,8 +132,10 @@ def rank(
 
 
 def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
-    """The ranked causes, none of which is believed, and those that weak leads point to, as possible at little odds."""
+    """The ranked causes, none of which is believed, and those that weak leads point to, as possible at little odds:
+    never before one that a finding supports."""
     known = {h.entry.id: h for h in ranked}
+    most = max((h.probability for h in ranked if h.status in BELIEVED), default=1.0)
     weighed = {
         id: math.exp(math.log(LEAD) * min(sum(score for score, _ in some), MOST_LEADS)) for id, some in leads.items()
     }
@@ -142,7 +144,7 @@ def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> 
         if (entry := runbook.get(id)) is not None:
             h = known.get(id) or Hypothesis(entry, None, "possible", 0.0)
             found = (*h.for_, *(finding for _, finding in leads[id]))
-            known[id] = replace(h, probability=max(h.probability, odds / total), for_=found)
+            known[id] = replace(h, probability=max(h.probability, min(odds / total, most)), for_=found)
     return _standing(list(known.values()))
 
 

@@ -91,8 +91,8 @@ def untold(
     held = next((f for f in findings if f.code in COMPARED and speaks_of(complaint.text, f)), None)
     if held is not None:
         numbers = [{"scores": clean(held.say(lang), CLAUSE * 2).rstrip(".。")} for lang in ("en", "zh")]
-        said_ = [SAID["told-versions"].say(lang, **n) for lang, n in zip(("en", "zh"), numbers, strict=True)]
-        return None if held.code == CHANCE else Missing(*said_)
+        en, zh = (SAID["told-versions"].say(lang, **n) for lang, n in zip(("en", "zh"), numbers, strict=True))
+        return None if held.code == CHANCE else Missing(en, zh)
     named = [s for s in series if s.metric in complaint.metrics]
     own = named or [s for s in series if _called(s, complaint)]
     said = clean(complaint.text, CLAUSE).rstrip(".。?？!！")
@@ -156,7 +156,8 @@ def _went(series: Sequence[Series], complaint: Complaint, said: str) -> Missing 
             for s, v in shown
         ) for lang in ("en", "zh")
     )  # fmt: skip
-    return Missing(*(SAID["told-measured"].say(lang, said=said, went=w) for lang, w in (("en", en), ("zh", zh))))
+    return Missing(SAID["told-measured"].say("en", said=said, went=en),
+                   SAID["told-measured"].say("zh", said=said, went=zh))  # fmt: skip
 
 
 def _same(part: str, word: str) -> bool:

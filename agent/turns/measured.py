@@ -109,7 +109,8 @@ def _settings(own: str, answer: Answer) -> Iterator[str]:
         return
     have = answer.seen.settings
     keys = {s.key.rpartition(".")[2].lower(): s for s in (*have, *have.others.values())}
-    words = {w.lower().lstrip("-") for w in re.findall(r"[\w-]*_[\w-]*|--[\w-]+", own)}
+    words = {w.lower().lstrip("-") for w in own.split() if "_" in w or w.startswith("--")}
+    words = {w.strip("`'\"?.,;:!()") for w in words}
     asked = [keys[w] for w in words if w in keys]
     asked += [s for _, _, name in named(own) if (s := have.get(name)) and s not in asked]
     for s in asked[:MOST]:

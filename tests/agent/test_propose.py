@@ -159,9 +159,9 @@ def test_what_only_a_log_prints_is_named_and_not_patched(tmp_path):
 
 
 def test_a_sound_value_that_a_finding_names_is_better_than_a_part_of_the_value(tmp_path):
-    (tmp_path / "train.yaml").write_text("learning_rate: 1.0e-4\nwarmup_steps: 1800\nmax_steps: 3000\n")
+    (tmp_path / "train.yaml").write_text("learning_rate: 1.0e-4\nwarmup_steps: 2700\nmax_steps: 3000\n")
     proposal = ask("is the schedule right?", [tmp_path]).proposal
-    assert (proposal.variable, proposal.old, proposal.new) == ("warmup_steps", "1800", "150")
+    assert (proposal.variable, proposal.old, proposal.new) == ("warmup_steps", "2700", "150")
 
 
 SERVE = "vllm serve org/m --gpu-memory-utilization {} --max-num-seqs 256\n"

@@ -13,8 +13,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ..looking.kept import NOT_KEPT, Kept, kept_lines
 from ..patterns import bounded
-from ..reading import iter_lines
+from ..reading import Chunk
 from ..run import Artifact, Run
 
 CHECK = "weights missed and weights left over, by name"
@@ -54,9 +55,14 @@ class Names(NamedTuple):
     names: tuple[str, ...]
 
 
-def check_renamed(run: Run) -> Report:
-    """The two lists of each load that the logs of a run print."""
-    seen = [(a, lists) for a in islice(run.of("log"), FILES) if any(lists := _lists(a))]
+def check_renamed(run: Run, logs: Kept = NOT_KEPT) -> Report:
+    """The two lists of each load that the logs of a run print.
+
+    Args:
+        run: whose logs are looked at.
+        logs: what was kept of them.
+    """
+    seen = [(a, lists) for a in islice(run.of("log"), FILES) if any(lists := _lists(a, logs.get(a.name, ())))]
     if not seen:
         why = "no log lists weights that were missed or left over"
         return Report("checkpoints", (), (Check(CHECK, "not-applicable", why, "日志里没有缺失或多余权重的清单"),))
@@ -64,11 +70,11 @@ def check_renamed(run: Run) -> Report:
     return Report("checkpoints", found, (Check(CHECK, "found" if found else "clear"),))
 
 
-def _lists(artifact: Artifact) -> tuple[list[Names], list[Names]]:
+def _lists(artifact: Artifact, kept: Sequence[Chunk]) -> tuple[list[Names], list[Names]]:
     missed: list[Names] = []
     left: list[Names] = []
     try:
-        for line in islice(iter_lines(artifact.path), LINES):
+        for line in islice(kept_lines(artifact.path, kept), LINES):
             text = line.text[:WIDE]
             both = ((MISSED, missed), (LEFT, left))
             marks = sorted(((m.start(), into) for p, into in both for m in p.finditer(text)), key=lambda m: m[0])

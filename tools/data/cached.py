@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ..looking.kept import NOT_KEPT, Kept
 from ..patterns import bounded
 from ..run import Artifact, Run
 from .between.reused import judged, told_in
@@ -57,11 +58,16 @@ LEFT_OUT = bounded(r"filter|drop|skip|removed|max_samples|subset|sampled|limit|�
 """Keys that say why fewer rows were taken than there are."""
 
 
-def check_cached(run: Run) -> Report:
-    """What the records of prepared data in a run say of their sources."""
+def check_cached(run: Run, logs: Kept = NOT_KEPT) -> Report:
+    """What the records of prepared data in a run say of their sources.
+
+    Args:
+        run: whose records and logs say it.
+        logs: what was kept of its logs.
+    """
     small = [a for a in run.artifacts if a.name.endswith(".json")][:FILES]
     records = [(a, r) for a in small for r in _records(a) if _tells(r)]
-    printed = [(a, said) for a in [*run.of("log")][:FILES] if (said := told_in(a))]
+    printed = [(a, said) for a in [*run.of("log")][:FILES] if (said := told_in(a, logs.get(a.name, ())))]
     if not records and not printed:
         why = "no record tells a prepared copy and its source"
         return Report("data", (), (Check(CHECK, "not-applicable", why, "没有同时记录预处理副本与源文件的文件"),))

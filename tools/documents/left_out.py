@@ -130,7 +130,8 @@ def _alike(forms: Iterable[Said]) -> list[Said]:
     """Forms of a file that say the same words with names that vary, put together."""
     kept: dict[str, Said] = {}
     for said in forms:
-        words = re.sub(r"[^A-Za-z\u4e00-\u9fff=!<>-]+", " ", re.sub(r"\S*\d\S*", "#", said.text))
+        plain = " ".join("#" if any(map(str.isdigit, word)) else word for word in said.text.split())
+        words = re.sub(r"[^A-Za-z\u4e00-\u9fff=!<>-]+", " ", plain)
         first = kept.setdefault(words, said)
         if first is not said and len(first.numbers[0]) == len(said.numbers[0]):
             first.count += said.count

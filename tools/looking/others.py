@@ -8,10 +8,17 @@ from functools import partial
 from ..findings import Check, Report
 from ..run import Run
 from ..settings import Settings
+from .kept import Kept
 
 
-def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Callable[[Run], Report]]:
-    """The tools that look at what is not a log, by name."""
+def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]], logs: Kept) -> dict[str, Callable[[Run], Report]]:
+    """The tools that look at what is not a log, or at the words of one, by name.
+
+    Args:
+        run: what they look at.
+        read: its settings, and what was read for them.
+        logs: what was kept of its logs.
+    """
     from ..checkpoints import check_run_checkpoints
     from ..checkpoints.renamed import check_renamed
     from ..config.copies import check_copies
@@ -37,14 +44,16 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]]) -> dict[str, Ca
         "lint": partial(lint, read=read), "data": check_run_data, "checkpoints": check_run_checkpoints,
         "evals": check_run_evals, "eval rows": evalrows.check_eval_rows, "gathered": gathered.check_gathered,
         "splits": splits.check_splits, "shards": shards.check_shards, "copies": check_copies,
-        "cached": cached.check_cached, "earlier": earlier.check_earlier, "places": places.check_places,
+        "cached": partial(cached.check_cached, logs=logs), "earlier": earlier.check_earlier,
+        "places": places.check_places,
         "fields": fields.check_fields, "corpora": corpora.check_corpora, "collectives": collectives.check_collectives,
         "engines": engines.check_engines, "machines": partial(machines.check_machines, settings=read[0]),
         "sampling": sampling.check_sampling, "handed": handed.check_handed, "results": results.check_results,
         "marks": marks.check_marks, "items": items.check_items, "starts": starts.check_starts,
         "thumbs": partial(thumbs.check_thumbs, settings=read[0]),
         "launches": launches.check_launches, "containers": containers.check_containers,
-        "renamed": check_renamed, "widths": partial(widths.check_widths, settings=read[0]),
+        "renamed": partial(check_renamed, logs=logs),
+        "widths": partial(widths.check_widths, settings=read[0], logs=logs),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..code.files import check_run_code  # a hundred rules, which most runs do not need

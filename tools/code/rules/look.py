@@ -357,4 +357,4 @@ def behind_training(view: View, call: ast.Call) -> bool:
     """Whether it stands behind a training of its own function: the best weights are taken, and nothing goes on."""
     scope = view.program.scope(call)
     own = [t.node for t in view.trainings if view.program.scope(t.node) is scope]
-    return bool(own) and all((n.end_lineno or n.lineno) < call.lineno for n in own)
+    return bool(own) and all(0 < int(getattr(n, "end_lineno", 0) or 0) < call.lineno for n in own)

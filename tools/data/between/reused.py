@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from ...findings import Evidence, Finding, Severity, TriageError
+from ...looking.kept import kept_lines
 from ...patterns import bounded
-from ...reading import iter_lines
+from ...reading import Chunk
 from ...run import Artifact
 
 LINES, WIDE = 400, 500
@@ -70,13 +71,13 @@ class Told:
         return any(len({s.copy for s in some}) == 2 for some in (self.dates, self.rows))
 
 
-def told_in(artifact: Artifact) -> Told | None:
+def told_in(artifact: Artifact, kept: Sequence[Chunk] = ()) -> Told | None:
     """What the head of a log says of both; None where it speaks of no copy that is read."""
     dates: list[Said] = []
     rows: list[Said] = []
     reads = reason = False
     try:
-        for line in islice(iter_lines(artifact.path), LINES):
+        for line in islice(kept_lines(artifact.path, kept), LINES):
             text = line.text[:WIDE]
             subjects = list(SUBJECT.finditer(text))
             if not subjects:

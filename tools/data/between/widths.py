@@ -7,12 +7,13 @@ that prints the largest id before and after writing: beyond sixteen bits before,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, declare
+from ...looking.kept import NOT_KEPT, Kept, kept_lines
 from ...patterns import bounded
-from ...reading import iter_lines
+from ...reading import Chunk, iter_lines
 from ...run import Artifact, Run
 from ...settings import Settings
 
@@ -41,17 +42,17 @@ VOCAB = bounded(
 )
 
 
-def check_widths(run: Run, settings: Settings) -> Report:
+def check_widths(run: Run, settings: Settings, logs: Kept = NOT_KEPT) -> Report:
     """Whether ids that a run writes or reads fit into the type that it keeps them in."""
     programs = [e for a in islice(programs_of(run), FILES) if (e := _narrow(a))]
-    printed = [(a, e) for a in islice(run.of("log"), FILES) if (e := _cut(a))]
-    vocab = _vocabulary(run, settings) if programs else None
+    printed = [(a, e) for a in islice(run.of("log"), FILES) if (e := _cut(a, logs.get(a.name, ())))]
+    vocab = _vocabulary(run, settings, logs) if programs else None
     if not printed and (not programs or vocab is None):
         why = "no program keeps ids in sixteen bits beside a vocabulary that is known"
         return Report(
             "data", (), (Check(CHECK, "not-applicable", why, "没有以 16 位保存 token id 且词表大小已知的程序"),)
         )
-    wide = vocab is not None and (vocab.value or 0) > HOLDS
+    wide = vocab is not None and float(vocab.value or 0) > HOLDS
     evidence = (*(e for _, pair in printed for e in pair), *(programs[:2] if wide or printed else ()),
                 *((vocab,) if vocab is not None and wide else ()))  # fmt: skip
     if not evidence:
@@ -79,11 +80,11 @@ def _narrow(artifact: Artifact) -> Evidence | None:
     return next((Evidence(artifact.name, n, text=t.strip()[:160]) for n, t in found), None)
 
 
-def _cut(artifact: Artifact) -> tuple[Evidence, Evidence] | None:
+def _cut(artifact: Artifact, kept: Sequence[Chunk]) -> tuple[Evidence, Evidence] | None:
     """The first line of a log whose largest id is beyond sixteen bits before, and right below their end after."""
     pairs: list[tuple[Evidence, Evidence]] = []
     try:
-        for line in islice(iter_lines(artifact.path), LINES):
+        for line in islice(kept_lines(artifact.path, kept), LINES):
             tops = [(name, int(n)) for name, n in TOP.findall(line.text[:1000]) if IDS.search(name)]
             if len(tops) != 2:
                 continue
@@ -97,17 +98,17 @@ def _cut(artifact: Artifact) -> tuple[Evidence, Evidence] | None:
     return pairs[0] if len(pairs) >= LEAST else None
 
 
-def _vocabulary(run: Run, settings: Settings) -> Evidence | None:
+def _vocabulary(run: Run, settings: Settings, logs: Kept) -> Evidence | None:
     """The size of the vocabulary as a configuration or the head of a log states it."""
     if (said := settings.get("vocab_size")) and isinstance(said.value, (int, float)):
         return Evidence(said.file, said.line, value=float(said.value), text=f"{said.key}: {said.raw}")
-    return next(_printed(run), None)
+    return next(_printed(run, logs), None)
 
 
-def _printed(run: Run) -> Iterator[Evidence]:
+def _printed(run: Run, logs: Kept) -> Iterator[Evidence]:
     for artifact in islice(run.of("log"), FILES):
         try:
-            for line in islice(iter_lines(artifact.path), 400):
+            for line in islice(kept_lines(artifact.path, logs.get(artifact.name, ())), 400):
                 if found := VOCAB.search(line.text[:1000]):
                     value = float(found[1] or found[2])
                     yield Evidence(artifact.name, line.number, value=value, text=found[0])

@@ -199,4 +199,4 @@ def survived(found: Finding, begins: Sequence[Finding]) -> Finding:
 
 
 _STAMP = re.compile(r"^[\[(]?[\d:.,/TZ+ -]{8,40}[\])]?[\s|-]*")
-_NUMBERED = re.compile(r"[^\s=:,;/]*\d[^\s=:,;/]*")
+_NUMBERED = bounded(r"[^\s=:,;/]*\d[^\s=:,;/]*")

@@ -98,6 +98,8 @@ def _is_goal(line: Line) -> bool:
 def rises(line: Line) -> bool:
     """By a twentieth of its level and four standard errors from the first third to the last."""
     third = len(line) // 3
+    if not third:
+        return False
     first, last = line.values[:third], line.values[-third:]
     gain = float(last.mean() - first.mean())
     steps = np.abs(np.diff(line.values))

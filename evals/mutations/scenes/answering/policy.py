@@ -8,6 +8,33 @@ from ...planting import Defect, unwrapped, without, written
 from ...scene import Scene
 
 SCENES = (
+    Scene("pairs-judged", """
+        import torch
+        import torch.nn.functional as F
+        from transformers import AutoModelForCausalLM
+
+        def said_by(net, part):
+            scores = torch.log_softmax(net(part["input_ids"]).logits[:, :-1], dim=-1)
+            return (scores.gather(-1, part["labels"][:, 1:].unsqueeze(-1)).squeeze(-1) * part["mask"][:, 1:]).sum(-1)
+
+        @torch.no_grad()
+        def held_out(net, ref, pairs, beta):
+            net.eval()
+            right = total = lost = 0
+            for pair in pairs:
+                chosen, rejected = said_by(net, pair["chosen"]), said_by(net, pair["rejected"])
+                ref_chosen, ref_rejected = said_by(ref, pair["chosen"]), said_by(ref, pair["rejected"])
+                right += int((chosen - ref_chosen > rejected - ref_rejected).sum()) #right
+                lost += -F.logsigmoid(beta * ((chosen - ref_chosen) - (rejected - ref_rejected))).sum().item()
+                total += len(chosen)
+            return right / total, lost / total
+        ===
+        MODEL = AutoModelForCausalLM.from_pretrained(path)
+        REF = AutoModelForCausalLM.from_pretrained(start)
+        print(held_out(MODEL, REF, PAIRS, 0.1))
+    """, (
+        Defect("pairs-judged-without-reference", written("right", "chosen - ref_chosen > rejected - ref_rejected", "chosen > rejected"), ("right",)),
+    )),
     Scene("dpo", """
         import copy
         import torch
