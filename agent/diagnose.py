@@ -147,9 +147,7 @@ def diagnose(
     if looked and state == "inconclusive" and (lost := _lost(ranked, findings, stopped)):
         ranked = lost
     elif looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
-        found = leads()
-        ranked = [h for h in ranked if h.for_] if found else ranked
-        ranked = with_leads(ranked, runbook, _with_more(found, ranked))[:keep]
+        ranked = _led(ranked, runbook, leads())[:keep]
     elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
         state, ranked = "inconclusive", found
     findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))
@@ -166,13 +164,14 @@ def diagnose(
     )
 
 
-def _with_more(leads: Leads, ranked: Sequence[Hypothesis]) -> Leads:
-    """The leads, without those of words alone: that files speak of a thing is no reason to look there first, unless a
-    finding or a statement of theirs says something of it. (Of 22 folders of strangers in which nothing but words led,
-    the cause stood first in two.)"""
+def _led(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
+    """The causes with the leads of the run's files, but for those of words alone: that files speak of a thing is no
+    reason to look there first, unless a finding or a statement of theirs says something of it. (Of 22 folders of
+    strangers in which nothing but words led, the cause stood first in two.)"""
+    ranked = [h for h in ranked if h.for_ or not leads]
     seen = {h.entry.id for h in ranked if h.for_}
     told = {id for id, some in leads.items() if any(score > 0 and f.code != SUBJECT for score, f in some)}
-    return {id: some for id, some in leads.items() if id in seen | told}
+    return with_leads(ranked, runbook, {id: some for id, some in leads.items() if id in seen | told})
 
 
 def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bool) -> list[Hypothesis]:
