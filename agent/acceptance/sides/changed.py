@@ -24,9 +24,14 @@ def changed(before: Look, after: Look) -> tuple[Difference, ...]:
     """The differences that count, each once; those of files that nothing refers to come last."""
     found = [d for d in diff(before.settings, after.settings) if d.counts]
     for d in _of_unused(before, after):
-        if all(d.variable != known.variable and (d.old, d.new) != (known.old, known.new) for known in found):
+        if all(_name(d) != _name(known) for known in found):
             found.append(d)
     return tuple(found)
+
+
+def _name(d: Difference) -> str:
+    """A setting's own name, whatever block it stands in: a tracker's copy of it is no second change."""
+    return d.variable.rpartition(".")[2]
 
 
 def _of_unused(before: Look, after: Look) -> Iterator[Difference]:

@@ -325,6 +325,7 @@ def test_settings_in_a_file_that_nothing_refers_to_are_compared(tmp_path, failed
         ("one", 24, 0.01, "2e-4", "all-pass"),
         ("two", 24, 0.01, "1e-4", "several-changes"),
         ("none", 24, 0.0, "2e-4", "nothing-changed"),
+        ("alike", 12, 0.01, "2e-4", "several-changes"),
     ):
         now = run(tmp_path / name, config(lr), log(), model__yaml=model.format(layers=layers, aux=aux))
         assert compare(before, now, entry()).why == why, name
@@ -336,3 +337,11 @@ def test_where_nothing_that_was_changed_is_seen_the_words_say_so(tmp_path):
     assert (v.verdict, v.why) == ("fixed", "all-pass-unseen")
     assert "No changed setting was seen" in verdict_text(v, "en")
     assert "one change" not in verdict_text(v, "en")
+
+
+def test_two_settings_that_move_alike_in_files_that_nothing_refers_to_are_two_changes(tmp_path):
+    model = "model:\n  n_layers: 24\n  drop_a: {a}\n  drop_b: {b}\n"
+    nan = log(loss=lambda i: 3 - i / 400 if i < 300 else float("nan"))
+    before = run(tmp_path / "was", config("2e-4"), nan, model__yaml=model.format(a=0.1, b=0.1))
+    now = run(tmp_path / "now", config("2e-4"), log(), model__yaml=model.format(a=0.0, b=0.0))
+    assert compare(before, now, entry()).why == "several-changes"
