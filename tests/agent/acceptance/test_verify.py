@@ -339,9 +339,29 @@ def test_where_nothing_that_was_changed_is_seen_the_words_say_so(tmp_path):
     assert "one change" not in verdict_text(v, "en")
 
 
-def test_two_settings_that_move_alike_in_files_that_nothing_refers_to_are_two_changes(tmp_path):
-    model = "model:\n  n_layers: 24\n  drop_a: {a}\n  drop_b: {b}\n"
-    nan = log(loss=lambda i: 3 - i / 400 if i < 300 else float("nan"))
-    before = run(tmp_path / "was", config("2e-4"), nan, model__yaml=model.format(a=0.1, b=0.1))
-    now = run(tmp_path / "now", config("2e-4"), log(), model__yaml=model.format(a=0.0, b=0.0))
-    assert compare(before, now, entry()).why == "several-changes"
+NETWORK = "seed: 7\nmodel:\n  d_model: 2048\n  n_layers: {layers}\n  moe:\n    drop_a: {a}\n    drop_b: {b}\n"
+OPTIMIZER = "seed: 11\noptim:\n  name: adamw\n  lr: 2.0e-4\nrun:\n  steps: 500\n  log_every: 10\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, "nothing-changed"),
+        ({"a": 0.0}, "all-pass"),
+        ({"layers": 12}, "all-pass"),
+        ({"a": 0.0, "b": 0.0}, "several-changes"),
+    ],
+    ids=["none", "one", "known", "two that move alike"],
+)
+def test_a_file_of_settings_that_is_not_in_force_is_held_against_the_one_of_its_name(tmp_path, change, why):
+    def laid(name, text, **how):
+        (tmp_path / name / "conf").mkdir(parents=True)
+        (tmp_path / name / "conf" / "train.yaml").write_text(OPTIMIZER)
+        network = NETWORK.format(**{"layers": 24, "a": 0.1, "b": 0.1, **how})
+        (tmp_path / name / "conf" / "model.yaml").write_text(network)
+        (tmp_path / name / "train.log").write_text(text)
+        return look_at(tmp_path / name)
+
+    before = laid("was", log(loss=lambda i: 3 - i / 400 if i < 300 else float("nan")))
+    assert "conf/model.yaml" not in before.settings.files
+    assert compare(before, laid("now", log(), **change), entry()).why == why
