@@ -23,8 +23,9 @@ BYTES = 20 << 20
 """Text that is read of one document: more than anybody writes by hand."""
 LINES, SENTENCES = 200_000, 20_000
 """Lines that are read, and sentences that are understood: some seconds of work."""
-QUIET = 1_000
-"""Sentences of which not one tells of a run on average, from which on a text is a corpus."""
+QUIET, UNNAMED = 1_000, 100
+"""Sentences of which not one tells of a run on average, from which on a text is a corpus; fewer where neither the name
+nor the suffix is one that people give to notes (a decoder's hypotheses lie in dozens of such files)."""
 EVENTS, CLAIMS = 2000, 500
 """What is kept of one document: more would tell nobody anything."""
 
@@ -83,12 +84,13 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
     hunks, rest = diffs.split(lines)
     events = list(islice(diffs.events(hunks, name), EVENTS + 1))
     meant: list[Claim] = []
+    quiet = QUIET if _NAMES.search(PurePath(name).name) or _MARKUP.search(name) else UNNAMED
     for i, said in enumerate(sentences(rest, name)):
         if i >= SENTENCES:
             cut = cut or f"over the limit of {SENTENCES} sentences"
             break
-        if i >= QUIET and len(events) + len(meant) < i / QUIET:
-            cut = cut or f"{QUIET} sentences tell nothing of a run"
+        if i >= quiet and len(events) + len(meant) < i / quiet:
+            cut = cut or f"{quiet} sentences tell nothing of a run"
             break
         new = list(changes.events(said, name)) + list(changes.lost(said, name))
         events += new
@@ -170,6 +172,7 @@ _NAMES = bounded(
     r"[\w.-]*$|变更|记录|计划|日志|时间线|复盘|纪要|周报|日报|说明|笔记|群聊|故障|交接|值班",
     re.I,
 )
+_MARKUP = re.compile(r"\.(?:md|markdown|mdx|rst|adoc|org|diff|patch)$", re.I)
 _SUFFIX = re.compile(r"\.(?:md|markdown|mdx|rst|adoc|org|txt|text|diff|patch|log)?$|^[^.]*$", re.I)
 _GIT = bounded(r"^commit [0-9a-f]{7,40}\b.*\n(?:Merge:.*\n)?Author:", re.M)
 _UNIFIED = bounded(r"^--- \S.*\n\+\+\+ \S.*\n@@ -\d", re.M)
@@ -186,7 +189,7 @@ def is_document(name: str, head: bytes) -> bool:
     lines = [Line(i, t[:LINE_LIMIT]) for i, t in enumerate(text.splitlines(), 1)]
     if not text.strip() or _says_nothing(lines):
         return False
-    if re.search(r"\.(?:md|markdown|mdx|rst|adoc|org|diff|patch)$", plain, re.I):
+    if _MARKUP.search(plain):
         return True
     found = _read(lines, plain)
     return bool(found.events or found.claims) and (_NAMES.search(plain) is not None or not plain.endswith(".log"))

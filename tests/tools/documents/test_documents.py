@@ -18,6 +18,7 @@ from triage.tools.documents.read import (
     EVENTS,
     LINES,
     QUIET,
+    UNNAMED,
     Document,
     is_document,
     package_changes,
@@ -182,6 +183,17 @@ def test_what_is_a_document(name, head, document):
 def test_any_encoding_is_read(tmp_path, data):
     (event,) = read(tmp_path, "notes.md", data).events
     assert (event.step, event.variable, event.old, event.new) == (1200, "learning_rate", "3e-5", "1e-4")
+
+
+def test_a_file_that_nobody_calls_notes_is_left_after_fewer_sentences_that_tell_nothing(tmp_path):
+    """A decoder's hypotheses lie in dozens of such files; notes may take long to come to the point."""
+    lines = "".join(f"the {i % 7} birds went over the hill (spk-{i})\n" for i in range(UNNAMED + 20))
+    told = lines + "- step 1200: lr 3e-5 -> 1e-4\n"
+    assert f"{UNNAMED} sentences" in read(tmp_path, "hypo.units-best.txt", told).cut
+    (event,) = read(tmp_path, "notes.txt", told).events
+    assert (event.step, event.new) == (1200, "1e-4")
+    early = "- step 1200: lr 3e-5 -> 1e-4\n" + lines
+    assert len(read(tmp_path, "monday.txt", early).events) == 1
 
 
 @pytest.mark.parametrize(
