@@ -31,12 +31,13 @@ from .evidence import Look, look, named_or_worst
 from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.reply import about, lines, order_lines
+from .narrate.measured import measured
 from .paths import PASTED, path_of
 from .printed import printed_scores
 from .propose import Nothing, Proposal, propose
 from .question.parts import DECODED, as_run, is_message
 from .question.understand import Question, understand
-from .ranking import ASKED, SHOWN, Leads
+from .ranking import ASKED, SERIOUS, SHOWN, Leads
 from .respond import respond
 from .signs.standing import UNNAMED
 from .untold import Missing, scores_of, shown_beside
@@ -182,7 +183,9 @@ def _answer(
     which, beside = about(seen, lang, place(seen.about, paths)) if seen else ((), ())
     said = (*opening, *which, *orders, *lines(reply, diagnosis, proposal, lang, looked), *beside)
     begins = (headline(diagnosis, lang, looked), *lead(diagnosis, lang, looked))
-    head = (*begins, *(orders if diagnosis.state == "out-of-scope" else said))
+    grave = diagnosis.state == "diagnosed" or any(f.severity in SERIOUS for f in diagnosis.findings)
+    read = measured(seen, asked, lang) if seen and not grave else ()
+    head = (*begins, *(orders if diagnosis.state == "out-of-scope" else (*said, *read)))
     run = place(seen.about if seen else "", paths)
     candidate = place(seen.others[0].run, paths) if seen and len(seen.others) == 1 else ""
     passages = tuple(p for p in books.passages(words, 3) if p.score >= MEANT) if in_field or paths else ()

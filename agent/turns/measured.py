@@ -6,18 +6,17 @@ Everything is read off what the tools have read; nothing is looked at anew.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from ...knowledge.words import tokens
 from ...tools.findings import Finding, clean
-from ...tools.metrics import named as metric_of
 from ...tools.patterns import bounded
 from ...tools.phrase import phrases
 from ...tools.series import Series
 from ..answer import Answer
+from ..narrate.measured import Spoken
 from ..question.named import named
 
 SAID = phrases(
@@ -48,8 +47,6 @@ MOST, SHARE = 2, 0.34
 """Things told of each kind, and the share of the findings that may hold a word that tells them apart."""
 LONG, TELLING = 3, 5
 """Letters of a word from which on it can tell findings apart, and from which on it does so alone."""
-UNITS = frozenset(("ms", "s", "sec", "secs", "seconds", "us", "pct", "percent", "frac", "gb", "gib", "mb", "mib"))
-"""Parts of names that say in what something is measured."""
 
 
 def since(own: str, answer: Answer) -> Iterator[str]:
@@ -120,22 +117,10 @@ def _settings(own: str, answer: Answer) -> Iterator[str]:
 
 
 def _series(own: str, table: Iterable[Series]) -> list[Series]:
-    """The series whose own name, or what it means, the question says."""
-    words = set(re.findall(r"[a-z0-9_]+", own.lower()))
-    words |= {part for w in words for part in w.split("_")}
-    spoken = {m[0] for n in (1, 2, 3) for w in _runs(own.lower(), n) if (m := metric_of(w))}
-    found = []
-    for s in table:
-        parts = {p for p in re.split(r"[\W_]+", s.key.lower()) if p and p not in UNITS}
-        said = s.key.lower() in words or (max(map(len, parts), default=0) > LONG and parts <= words)
-        if (said or s.metric in spoken) and np.isfinite(s.values).any():
-            found.append((not said, -len(s), s))
-    return [s for *_, s in sorted(found, key=lambda one: one[:2])]
-
-
-def _runs(text: str, size: int) -> list[str]:
-    words = re.findall(r"[a-z0-9_]+", text)
-    return [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+    """The series whose own name, or what it means, the question says; those called by their own name first."""
+    spoken, plain = Spoken.of(own), Spoken(Spoken.of(own).words, frozenset())
+    found = [s for s in table if np.isfinite(s.values).any() and spoken.name(s.key, s.metric)]
+    return sorted(found, key=lambda s: (not plain.name(s.key, s.metric), -len(s)))
 
 
 def _findings(own: str, findings: Sequence[Finding]) -> list[tuple[int, Finding]]:
