@@ -81,6 +81,8 @@ MOST_LEADS = 2.0
 """Sum of scores above which further leads say nothing more."""
 SUBJECT, ABOUT = "lead-subject", 0.12
 """The note that the run's files are about a cause, and its score from which on the cause stands before its symptom."""
+MERE = (SUBJECT, "lead-writes")
+"""Leads of words alone: what files are about, and what people wrote in them."""
 IS_CAUSE = 0.6
 """How often it is the cause then: of 8 folders of strangers that led with a symptom the symptom was the answer in none,
 and the cause that their words are most about in 5."""

@@ -30,8 +30,8 @@ from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst
 from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
-from .narrate.reply import about, lines, order_lines
 from .narrate.measured import measured
+from .narrate.reply import about, lines, order_lines
 from .paths import PASTED, path_of
 from .printed import printed_scores
 from .propose import Nothing, Proposal, propose

@@ -24,7 +24,7 @@ STRONG = ("strong", "decisive")
 MEANINGS = tuple(
     (bounded(pattern, re.IGNORECASE), codes, entry)
     for codes, pattern, entry in (
-        ("says", r"\b(?:no|not|never|nothing|old) (?:\w+ ){0,3}(?:saved|logged|recorded|kept|stored|left|gone)\b"
+        ("says writes", r"\b(?:no|not|never|nothing|old) (?:\w+ ){0,3}(?:saved|logged|recorded|kept|stored|left|gone)\b"
          r"|\bno (?:samples|logs?|baseline|volume|per-question)\b"
          r"|\b(?:logs?|metrics?) (?:are |were )?(?:gone|lost|deleted|rotated)"
          r"|(?:没有?|未)(?:保?存|记|留|打印|开)|(?:日志|样本|逐题).{0,8}(?:没了|丢|清)", "insufficient-logging"),

@@ -57,6 +57,7 @@ EVEN = 2.0
 SAID = phrases(
     "leads",
     ("says", "{file} says: {said}", "{file} 写道：{said}"),
+    ("writes", "{file} says: {said}", "{file} 写道：{said}"),
     ("differs", "{variable} is {old} in {other} and {new} in {file}",
      "{variable} 在 {other} 为 {old}，在 {file} 为 {new}"),
     ("changed", "{file} says that {variable} went from {old} to {new}", "{file} 写道 {variable} 由 {old} 变为 {new}"),
@@ -153,13 +154,13 @@ def stated(seen: Look) -> Iterator[Told]:
     """The statements of documents, and the odd lines of logs; no theory of a cause, and no order."""
     for artifact in seen.run.artifacts:
         prose = artifact.kind in ("document", "log", "table") and not THEORY.search(PurePosixPath(artifact.name).stem)
-        lines = _prose(artifact) if prose else ()
+        lines, how = _prose(artifact) if prose else (), "says" if artifact.kind == "log" else "writes"
         for number, text in islice(lines, OF_A_FILE):
             said = clean(text, TEXT)
             if addressed(text) or OPINION.search(said) or by_phrases([_ASIDE.sub("", said)], ()):
                 continue
             where = Evidence(artifact.name, number, text=said)
-            yield Told(_LINK.sub(r"\1", said), _note("says", [where], file=clean(artifact.name, 80), said=said))
+            yield Told(_LINK.sub(r"\1", said), _note(how, [where], file=clean(artifact.name, 80), said=said))
 
 
 def _prose(artifact: Artifact) -> Iterator[tuple[int, str]]:

@@ -211,7 +211,7 @@ def test_a_sound_run_that_was_measured_to_be_normal_in_what_is_asked_is_told_so(
     assert diagnose(book, hits, found, (), looked=True, named=tuple).hypotheses == ()
 
 
-def test_words_of_files_alone_are_no_lead_and_beside_a_statement_or_a_finding_they_are():
+def test_words_of_files_and_people_are_no_lead_and_beside_what_a_program_says_or_a_finding_they_are():
     book = Runbook({"known": entry("known", {"loss-spike": "weak"}), "other": entry("other")})
     words, said = ((1.0, finding("lead-subject", "S3")),), ((0.5, finding("lead-says", "S3")),)
 
@@ -220,6 +220,8 @@ def test_words_of_files_alone_are_no_lead_and_beside_a_statement_or_a_finding_th
         return [h.entry.id for h in found.hypotheses]
 
     assert named({"other": words}) == []
+    wrote = ((0.9, finding("lead-writes", "S3")),)
+    assert named({"other": words + wrote}) == []
     assert named({"other": words + said}) == ["other"]
     assert named({"known": words}, finding("loss-spike", "S2")) == ["known"]
 

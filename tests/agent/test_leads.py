@@ -100,13 +100,13 @@ def test_configurations_prompts_and_code_are_no_statements(tmp_path):
         "prompt.txt": "<|im_start|>user\nReply in JSON, without words.<|im_end|>\n" * 3,
         "serve.diff": "--- a/serve.sh\n+++ b/serve.sh\n@@ -1 +1 @@\n- --max-model-len=8192\n+ --max-model-len=16384\n",
     }
-    assert not any(f.code == "lead-says" for f in asked(tmp_path, **more).findings)
+    assert not any(f.code in ("lead-says", "lead-writes") for f in asked(tmp_path, **more).findings)
 
 
 def test_settings_that_a_program_prints_among_all_of_its_own_lead_nowhere(tmp_path):
     dump = "[INFO] [config.py:1000:print]   zero_config .................. stage=2 overlap_comm=False unused=True\n"
     found = asked(tmp_path, **{"dpo.log": dump})
-    assert not any(f.code == "lead-says" for f in found.findings)
+    assert not any(f.code in ("lead-says", "lead-writes") for f in found.findings)
 
 
 WARNED = "Warning: You are sending unauthenticated requests to the HF Hub. Please set a HF_TOKEN to get faster"
@@ -114,7 +114,7 @@ WARNED = "Warning: You are sending unauthenticated requests to the HF Hub. Pleas
 
 def test_what_a_library_advises_in_every_run_and_what_several_logs_repeat_leads_nowhere(tmp_path):
     found = asked(tmp_path, **{f"eval{i}.log": f"{WARNED}\nwer 0.2{i}\n" for i in range(4)})
-    assert not any(f.code == "lead-says" for f in found.findings)
+    assert not any(f.code in ("lead-says", "lead-writes") for f in found.findings)
     repeated = {f"part{i}.log": f"[calc] task {i}: nothing to score\n" for i in range(4)}
     once, often = (asked(tmp_path / d, **more) for d, more in (("a", dict([*repeated.items()][:1])), ("b", repeated)))
     assert [h.probability for h in often.hypotheses] == pytest.approx([h.probability for h in once.hypotheses], rel=0.2)
