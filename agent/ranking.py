@@ -65,8 +65,8 @@ SHARPNESS = 3.5
 than a lab's, so this stays below. Words alone are not sharpened: theirs are fitted (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
-PROVEN = 0.5
-"""An established cause is likelier than all others together: so there is one at most, and it is the first."""
+PROVEN = 0.8
+"""Probability from which on a decisive finding establishes a cause: so there is one at most, and it is a diagnosis."""
 UNPROVEN, ONCE = 0.97, 0.9
 """Most that is said for a cause that nothing establishes, and for one of which a single measure or setting speaks."""
 SERIOUS = ("S0", "S1")

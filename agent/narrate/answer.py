@@ -8,16 +8,19 @@ from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
 from ..change.stays import called
-from ..diagnose import BLIND, LEAST, UNSEEN, Diagnosis, unseen
+from ..diagnose import BLIND, LEAST, UNSEEN, Diagnosis, undecided, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
-from ..ranking import SHOWN
+from ..ranking import BELIEVED, SHOWN, Hypothesis
 from .entry import begins, checked, criterion, next_check, standing, stopped
 from .short import verify_command
 from .sources import cite, named
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
+HELD = {True: (23, 29), False: (30, 69)}
+"""By whether an error that stopped or spoilt the run (S0) speaks for the cause: how many diagnoses of runs by strangers
+named the right cause, of how many, each before anybody had looked at the run. `docs/limits.md` says whose they are."""
 CHECKED = 3
 """Checks that the files answered, told for the leader."""
 ERROR = 56
@@ -84,7 +87,7 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     top = d.top
     if d.state == "diagnosed" and top:
         title, status = top.entry.title.say(lang), WORDS[top.status].say(lang)
-        yield WORDS["diagnosed"].say(lang, title=title, id=top.entry.id, status=status, p=top.percent)
+        yield WORDS["diagnosed"].say(lang, title=title, id=top.entry.id, status=status, odds=_odds(top, lang))
     elif d.state == "inconclusive" and d.missing and any(f.code == "run-healthy" for f in d.findings):
         said = "healthy-in-part-look" if _worth(d) else "healthy-in-part"
         yield _and_look(WORDS[said].say(lang, missing=first(d.missing, lang)), d, lang)
@@ -103,6 +106,12 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif d.state == "inconclusive" and top and (asked := [f for f in top.for_ if f.code in UNSEEN]):
         asks = "; ".join(str(one["zh" if lang == "zh" else "en"]) for f in asked for one in f.data.get("asks", ()))
         yield WORDS["untold"].say(lang, id=top.entry.id, places=_places(d, asked), asks=asks)
+    elif d.state == "inconclusive" and top and top.status in BELIEVED and top.probability >= LEAST and not undecided(d):
+        yield from (
+            _leaning(key, h, lang)
+            for key, h in zip(("leaning", "or"), d.hypotheses, strict=False)
+            if h.status in BELIEVED and h.probability >= LEAST
+        )
     elif d.state == "inconclusive" and top and top.status == "supported" and top.probability >= LEAST:
         yield WORDS["symptom"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
         if names := next((f.data["missing"] for f in d.findings if f.code == BLIND and f.data.get("missing")), ()):
@@ -121,6 +130,18 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
     if not looked:
         yield WORDS["words-only"].say(lang)
+
+
+def _odds(top: Hypothesis, lang: str) -> str:
+    """How often such an answer about a run was right; without evidence the probability by the words."""
+    if not top.for_:
+        return WORDS["by-words"].say(lang, p=top.percent)
+    right, n = HELD[any(f.severity == "S0" for f in top.for_)]
+    return WORDS["held"].say(lang, right=right, n=n)
+
+
+def _leaning(key: str, h: Hypothesis, lang: str) -> str:
+    return WORDS[key].say(lang, title=h.entry.title.say(lang), id=h.entry.id, p=h.percent)
 
 
 def _worth(d: Diagnosis) -> str:

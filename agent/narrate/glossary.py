@@ -17,10 +17,12 @@ GLOSSARY = phrases(
     ("probability",
      "The percentage beside a cause says how much of the evidence-weighted odds it holds among all entries of the "
      "runbook and \"none of these\": the entry's prior, times the strength of every finding for and against it. It "
-     "ranks the causes of this run; it is not a frequency measured on runs like yours. Nothing that is not established "
-     "gets more than 97%, and your words never move it.",
+     "ranks the causes of this run; it is not a frequency measured on runs like yours: that one is in the headline. "
+     "Below 80% a cause is no diagnosis, unless an error that stopped or spoilt the run speaks for it. Nothing that is "
+     "not established gets more than 97%, and your words never move it.",
      "原因旁边的百分比，表示在手册全部条目和“都不是”之间，它按证据加权所占的比重：条目的先验乘以每条支持或反对它的发现"
-     "的强度。它用来给这次运行的原因排序，不是在类似运行上测得的频率。没有被证实的原因最多给 97%，"
+     "的强度。它用来给这次运行的原因排序，不是在类似运行上测得的频率（那个数字在首行）。低于 80% 的原因不算诊断，"
+     "除非有使运行停止或作废的错误支持它。没有被证实的原因最多给 97%，"
      "而且你的描述不会改变它。"),
     ("decisive", "A decisive finding settles a cause alone. Strong, moderate and weak ones add up, each counting less "
      "than the one before.", "“decisive”表示单独一条就能定论；strong、moderate、weak 依次减弱，累加时逐条打折。"),

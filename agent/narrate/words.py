@@ -6,8 +6,14 @@ from ...tools.phrase import Phrase, phrases
 
 WORDS = phrases(
     "words of an answer",
-    ("diagnosed", "**Most likely: {title}** (`{id}`) — {status}, probability {p}.",
-     "**最可能：{title}**（`{id}`）—— {status}，概率 {p}。"),
+    ("diagnosed", "**Most likely: {title}** (`{id}`) — {status}{odds}.",
+     "**最可能：{title}**（`{id}`）—— {status}{odds}。"),
+    ("held", "; {right} of {n} such answers about strangers' runs were right",
+     "；此类回答在陌生运行上 {n} 次中对 {right} 次"),
+    ("by-words", ", probability {p}", "，概率 {p}"),
+    ("leaning", "**Inconclusive.** Best supported so far, and too little for a diagnosis: {title} (`{id}`), {p}.",
+     "**无法下结论**。目前证据最多、但仍不足以诊断的是：{title}（`{id}`），{p}。"),
+    ("or", "Also supported: {title} (`{id}`), {p}.", "另有证据支持：{title}（`{id}`），{p}。"),
     ("inconclusive", "**Inconclusive.** What was looked at does not support one cause over the others.",
      "**无法下结论**。现有证据不足以支持某一个原因。"),
     ("lead", "First to look at: {title} (`{id}`), {status}.", "可以先看：{title}（`{id}`），{status}。"),
@@ -75,8 +81,9 @@ WORDS = phrases(
     ("more", "… and {n} more findings (`--json` lists all).", "…… 另有 {n} 条（`--json` 列出全部）。"),
     ("unexplained", "Not explained by any cause above: {codes}.", "以上原因都不能解释：{codes}。"),
     ("causes", "### Possible causes, most probable first", "### 可能的原因（概率从高到低）"),
-    ("odds", "The percentage ranks the causes of this run by its evidence; it is no measured frequency (triage explain "
-     "probability).", "百分比按证据给这次运行的原因排序，不是测得的频率（triage explain probability）。"),
+    ("odds", "The percentage ranks the causes of this run by its evidence; how often such answers were right on "
+     "strangers' runs stands in the headline (triage explain probability).",
+     "百分比按证据给这次运行的原因排序；此类回答在陌生运行上对了多少次见首行（triage explain probability）。"),
     ("cause", ", perhaps: {cause}", "，可能是：{cause}"),
     ("for", "for", "支持"),
     ("against", "against", "反对"),

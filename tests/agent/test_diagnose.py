@@ -2,7 +2,8 @@
 
 import pytest
 
-from triage.agent.diagnose import diagnose
+from triage.agent.diagnose import LEAST, SURE, diagnose
+from triage.agent.narrate.answer import headline
 from triage.agent.ranking import Hypothesis
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import Runbook
@@ -386,3 +387,23 @@ def test_a_second_finding_tells_the_causes_apart(more):
         Runbook({e.id: e for e in (*WHY, SEEN, told)}), (), [finding("nan"), finding(more)], (), looked=True
     )
     assert (made.state, made.top.entry.id) == ("diagnosed", "told")
+
+
+@pytest.mark.parametrize(("severity", "state"), [("S0", "diagnosed"), ("S2", "inconclusive")])
+def test_a_cause_that_others_leave_little_room_is_a_diagnosis_only_with_an_error_that_stopped_the_run(severity, state):
+    speaks = [{"seen": "strong"}, {"seen": "moderate", "also": "weak"}, {"also": "strong"}]
+    book = Runbook({name: entry(name, how) for name, how in zip("abc", speaks, strict=True)})
+    found = [finding("seen", severity), finding("also", "S2")]
+    d = diagnose(book, (), found, (), looked=True)
+    assert LEAST <= d.top.probability < SURE
+    assert d.state == state
+    head = headline(d, "en", True)
+    assert ("Most likely" in head, "too little for a diagnosis" in head) == (severity == "S0", severity != "S0")
+
+
+@pytest.mark.parametrize(("severity", "held"), [("S0", (23, 29)), ("S2", (30, 69))])
+def test_the_headline_says_how_often_such_answers_were_right(severity, held):
+    book = Runbook({"a": entry("a", {"seen": "strong"})})
+    d = diagnose(book, (), [finding("seen", severity)], (), looked=True)
+    assert d.state == "diagnosed"
+    assert "; {} of {} such answers about strangers' runs were right".format(*held) in headline(d, "en", True)
