@@ -64,7 +64,6 @@ from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
 from .texts.look import TEXTS, of_texts
-from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
 from .trials.sweep import sweeps
 from .versions.look import VERSIONS, of_versions
@@ -330,7 +329,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
-    TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
+    TEXTS: (("tables", "cases"), lambda r: of_texts(r.tables, r.cases, r.settings, r.stated, r.lines)),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines, r.settings)),
     VERSIONS: (("tables", "stated"), lambda r: of_versions(r.tables, r.stated)),
