@@ -50,6 +50,11 @@ LINKS = bounded(
 TAKEN = bounded(r"^(?:when|snapshot|sample|phase|before_after|taken|时刻|时间|采样|快照)$")
 """Columns that say when a row was read."""
 FAULTS = bounded(r"(?:ecc|xid|retired|remapped|row_remap|throttl|thermal)")
+CORRECTED = bounded(
+    r"(?<!un)(?<!un_)correct(?:ed|able|ions?)|(?:^|_)(?:corr|ce|sbe)(?:_|$)|single_?bit|(?<!不)可纠正|已纠正|单比特"
+)
+MANY_CORRECTED = 1000
+"""Errors that the memory corrected by itself up to which they are usual wear. Own judgement."""
 COUNTS_UP = bounded(
     r"(?:_total|_count|errors?(?:_\w{1,10})?|discards|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$"
 )
@@ -241,17 +246,25 @@ def _grown(code: str, pattern: re.Pattern[str], one: Table, other: Table) -> Fin
         return None
     if all(now < was for rows in moved.values() for _, was, now in rows):
         return _grown(code, pattern, other, one)
-    key, rows = max(moved.items(), key=lambda found: len(found[1]))
+    key, rows = max(moved.items(), key=lambda found: (not _worn(found[1]), len(found[1])))
     named, said = ", ".join(key[:4]), "; ".join(f"{name} {was:g} -> {now:g}" for name, was, now in rows[:4])
-    places = ((other, theirs[key], 2), (one, mine[key], 1))
+    places, rest = ((other, theirs[key], 2), (one, mine[key], 1)), len(both) - len(moved)
+    en, zh = f", while the other {rest} hardly move.", f"，其余 {rest} 个几乎没有变化。"
+    if worn := code == "fault-counters-grow" and _worn(rows):
+        en, zh = ": so few, all of them corrected, are usual wear.", "：数量很少且都已纠正，属正常损耗。"
     return Finding(
-        code, Severity.S2,
-        f"{named}: {said} (from {_said(one)} to {_said(other)}), while the other {len(both) - len(moved)} hardly move.",
-        f"{named}：{said}（{_said(one)} → {_said(other)}），其余 {len(both) - len(moved)} 个几乎没有变化。",
+        "corrected-errors-few" if worn else code, Severity.S3 if worn else Severity.S2,
+        f"{named}: {said} (from {_said(one)} to {_said(other)}){en}",
+        f"{named}：{said}（{_said(one)} → {_said(other)}）{zh}",
         tuple(Evidence(t.file, int(t.lines[i]) or None, metric=rows[0][0], value=rows[0][side],
                        text=f"{named} {said}"[:300]) for t, i, side in places),
         {"key": list(key), "grown": {name: [was, now] for name, was, now in rows}, "names": named},
     )  # fmt: skip
+
+
+def _worn(rows: Sequence[tuple[str, float, float]]) -> bool:
+    """Whether all that grew are errors that were corrected, and few of them."""
+    return all(means(CORRECTED, name) and abs(now - was) <= MANY_CORRECTED for name, was, now in rows)
 
 
 def _far(grown: np.ndarray) -> list[int]:

@@ -155,6 +155,7 @@ CODES = declare(
     ("job-ended-badly", JOBS, "the last job of a scheduler's account ended badly, and none went on after it"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
     ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
+    ("corrected-errors-few", JOBS, "the memory of one card corrected a few errors, and no counter of worse ones grew"),
     ("resumed-without-state", JOBS, "a job went on from weights alone, without the optimizer's state"),
     ("checkpoint-smaller", JOBS, "a list of checkpoints has one that is far smaller than the others"),
     ("shm-full", JOBS, "a list of file systems has the shared memory full"),

@@ -74,6 +74,25 @@ def test_counters_that_stand_still_or_grow_everywhere_say_nothing(tmp_path, afte
     assert list(counted([*before, *counters(tmp_path / "b.prom", after)])) == []
 
 
+def health(path, heads, *last):
+    """Two times of six cards, whose fourth has these counts at the second."""
+    rows = [f"{at},g{i},{','.join(last if at == '09:40' and i == 3 else '0' * len(last))}"
+            for at in ("08:00", "09:40") for i in range(6)]  # fmt: skip
+    return tables(path, f"time,gpu,{heads}\n" + "\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize(("heads", "last", "code"), [
+    ("ecc_corrected_total,ecc_uncorrected_total", "70", ["corrected-errors-few"]),
+    ("ecc_single_bit_count,ecc_double_bit_count", "40", ["corrected-errors-few"]),
+    ("ecc_corrected_total,ecc_uncorrected_total", "73", ["fault-counters-grow"]),
+    ("ecc_uncorrectable_total,ecc_correctable_total", "90", ["fault-counters-grow"]),
+    ("ecc_corrected_total,xid_count", ("90000", "0"), ["fault-counters-grow"]),  # a flood is no usual wear
+    ("ecc_corrected_total,xid_count", "00", []),
+])  # fmt: skip
+def test_a_few_corrected_errors_are_wear(tmp_path, heads, last, code):
+    assert [f.code for f in counted(health(tmp_path / "h.csv", heads, *last))] == code
+
+
 def test_counters_of_traffic_are_no_errors(tmp_path):
     name, same = "node_network_receive_bytes_total", [100] * 8
     before = counters(tmp_path / "a.prom", same, name)
