@@ -162,7 +162,7 @@ def _kept(memory: Line, at: int, lines: Sequence[Line]) -> Line | None:
 
 
 SCORE = bounded(
-    r"(?:^|_)(?:acc(?:uracy)?|score|f1|bleu|em|exact_match|pass_(?:at_|k_)?\d{1,3}|win_?rate|wins?|pref(?:erence)?|judge\w{0,10}|recall"
+    r"(?:^|_)(?:acc(?:uracy)?|score|f1|bleu|em|exact_match|pass_?(?:at_|k_)?\d{1,3}|win_?rate|wins?|pref(?:erence)?|judge\w{0,10}|recall"
     r"|precision|map\w{0,6}|miou|humaneval|mbpp|gsm8k|math\w{0,5}|mmlu\w{0,8}|ifeval|bbh|drop|hellaswag|arc\w{0,10}|triviaqa"
     r"|winogrande|piqa|boolq|truthfulqa|mt_bench|alpaca\w{0,8}|准确率|胜率|得分)(?:_|$)"
 )
