@@ -86,10 +86,10 @@ def test_other_forms_that_are_silent(tmp_path, text, window):
 
 
 @pytest.mark.parametrize(("head", "last", "found"), [
-    ("doc,num_tokens,source", "web", True),
-    ("text_id,token_count,shard", "7", True),
-    ("sample,num_tokens,finish_reason", "stop", False),  # answers of a model fill no window
-    ("sample,num_tokens,结束原因", "正常", False),
+    ("doc,doc_length,source", "web", True),
+    ("text_id,text_len,shard", "7", True),
+    ("sample,sample_len,finish_reason", "stop", False),  # answers of a model fill no window
+    ("sample,sample_len,结束原因", "正常", False),
 ])  # fmt: skip
 def test_short_documents_in_a_long_window_and_answers(tmp_path, head, last, found):
     rows = "".join(f"d{i},{120 + i * 7 % 170},{last}\n" for i in range(150))
