@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, staged, steady, untold
+from ..operation import counters, jobs, staged, steady, untold
 from ..operation.requests import budget, drafted, laden, prefix, runaway, serving, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
@@ -363,7 +363,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [
             *jobs.ran(r.tables),
             *jobs.resumed(r.tables, r.events),
-            *jobs.counted(r.tables),
+            *counters.counted(r.tables),
             *jobs.stored(r.tables),
             *jobs.ended(r.tables),
             *untold.untold(r.stated, r.lines, r.tables),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from triage.tools.operation.jobs import counted, expanded, ran, resumed, stored
+from triage.tools.operation.counters import counted
+from triage.tools.operation.jobs import expanded, ran, resumed, stored
 from triage.tools.tables.read import read_tables
 
 
@@ -91,6 +92,17 @@ def health(path, heads, *last):
 ])  # fmt: skip
 def test_a_few_corrected_errors_are_wear(tmp_path, heads, last, code):
     assert [f.code for f in counted(health(tmp_path / "h.csv", heads, *last))] == code
+
+
+def test_a_row_is_named_by_what_tells_it_from_others_and_a_time_as_people_read_it(tmp_path):
+    rows = [
+        f"{at},g,{i},none,{8 * (i == 2) * late}" for late, at in enumerate((1795399867, 1795411267)) for i in range(6)
+    ]
+    text = "time,host,gpu,xid,ecc_uncorrected_total\n" + "\n".join(rows) + "\n"
+    [found] = counted(tables(tmp_path / "h.csv", text))
+    assert found.data["names"] == "gpu 2"
+    assert "2026-" in found.message
+    assert "1795399867" not in found.message
 
 
 def test_counters_of_traffic_are_no_errors(tmp_path):
