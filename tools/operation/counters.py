@@ -106,7 +106,7 @@ def _grown(code: str, pattern: re.Pattern[str], one: Table, other: Table) -> Fin
     places, rest = ((other, theirs[key], 2), (one, mine[key], 1)), len(both) - len(moved)
     worn = code == "fault-counters-grow" and _worn(rows)
     en, zh = (
-        ("a few errors, all of them corrected, as wear has, of ", "少量且均已纠正、属正常损耗的错误：")
+        ("A few errors, all of them corrected, as wear has, of ", "少量且均已纠正、属正常损耗的错误：")
         if worn
         else ("", "")
     )
