@@ -304,8 +304,11 @@ def _symptom_first(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def _explained(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Callable[[], Leads]) -> list[Hypothesis]:
-    """The causes, what the files are about before a supported symptom that no believed cause explains; else none."""
+    """The causes, what the files are about before a supported symptom that no believed cause explains; else none. A
+    symptom of which a finding decides on the cause within it is explained."""
     if not ranked or ranked[0].status != "supported" or ranked[0].probability < LEAST:
+        return []
+    if (known := ranked[0].cause) and any(known.for_.get(f.code) == "decisive" for f in ranked[0].for_):
         return []
     top = ranked[0].entry.id
     causes = {entry.id for entry in runbook if top in entry.explains}

@@ -99,7 +99,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "time_metrics/end_to_end train_step_time per_step_time step_timing iter_time_s train_speed(s/it) "
         "sec/iter total_step_time seconds time step_total 每步耗时 duration ms/step s/step ms/it s/iter step_duration "
         "time_per_iter step_s s_step sec_step s_per_step s_per_it sec_per_it s_per_iter "
-        "单步 单步耗时 单步用时 timing/total batch_cost"),
+        "单步 单步耗时 单步用时 timing/total batch_cost schrittzeit"),
     _metric("data_time", "s", DOWN, "time a step waits for data",
         "data_time dataloader_time data_loading_time data_wait_time dataload_time batch_generator_time loader_time "
         "data_load_time data_fetch_time time_data load_time_per_step dataloading_time data_latency reader_cost"),

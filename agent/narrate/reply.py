@@ -33,12 +33,15 @@ JUDGED = phrases(
     ("contradicted", "{against} speak against it.", "{against} 与之矛盾。"),
     ("contradicted-elsewhere", "not as you say: what was found is of the {memory}'s memory ({against}).",
      "与你说的不同：发现的是{memory_zh}的内存问题（{against}）。"),
+    ("contradicted-elsewhere-denied", "right for that of the {other}; what was found is of the {memory}'s memory "
+     "({against}).", "就 {other_zh} 而言确实如此；发现的是{memory_zh}的内存问题（{against}）。"),
     ("contradicted-denied", "the run agrees ({against}).", "运行证据与此一致（{against}）。"),
     ("unchecked", "unchecked: nothing that was read speaks for or against it.",
      "未能核实：读到的内容既不支持也不反对。"),
     ("unchecked-hint", "unchecked: {for_} alone are too little.", "未能核实：只有 {for_}，证据太少。"),
     ("no-run", "unchecked: no run was given.", "未能核实：没有给出运行目录。"),
 )  # fmt: skip
+MEMORIES = (("host", "主机"), ("GPU", "GPU"))
 PLANNED = phrases(
     "plans",
     ("raise", "You plan to raise `{what}`", "你打算调高 `{what}`"),
@@ -158,7 +161,7 @@ def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looke
     key: str = j.verdict if looked else "no-run"
     tails = {
         "supported": "-denied" if s.polarity != "suspects" else "",
-        "contradicted": "-denied" if s.polarity != "suspects" else "-elsewhere" if j.elsewhere else "",
+        "contradicted": ("-elsewhere" if j.elsewhere else "") + ("-denied" if s.polarity != "suspects" else ""),
         "not-supported": "-healthy"
         if not j.against
         else "-denied"
@@ -171,8 +174,8 @@ def _judged(j: Judged, d: Diagnosis, number: Mapping[int, str], lang: str, looke
     leader = d.top.entry.id if d.top else ""
     said = JUDGED[key + tails.get(key, "")]
     places = {"for_": _places(j.for_, number), "against": _places(j.against, number), "leader": leader}
-    host = of(j.against) == {HOST}
-    verdict = said.say(lang, **places, memory="host" if host else "GPU", memory_zh="主机" if host else "GPU")
+    (memory, memory_zh), (other, other_zh) = MEMORIES if of(j.against) == {HOST} else MEMORIES[::-1]
+    verdict = said.say(lang, **places, memory=memory, memory_zh=memory_zh, other=other, other_zh=other_zh)
     return f"{who}{'：' if lang == 'zh' else ': '}{verdict}"
 
 

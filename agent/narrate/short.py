@@ -128,6 +128,7 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
         rest = [
             f for f in d.findings if f.code not in ("run-healthy", GOES_ON)
         ]  # notes, where nothing is more than that
+        rest.sort(key=lambda f: f.code not in TELLING)
     number = {id(f): i for i, f in enumerate(d.findings, 1)}
     notes = not any(f.severity in SHOWN for f in carrying)  # what is more than a note stands before notes
     shown = list(_once([*rest, *carrying] if notes else [*carrying, *rest], lang))[:CARRYING]
@@ -136,6 +137,10 @@ def _carrying(d: Diagnosis, lang: str) -> Iterator[tuple[str, int]]:
         yield _with_place(f"F{number[id(f)]} {f.severity} {clean(f.say(lang), 100 * most)}", place(f), most), most
         if f is shown[0] and (line := _line(f)):
             yield f"   > {line}", 2
+
+
+TELLING = ("steps-do-more", "corrected-errors-few")
+"""Notes that say why something that alarms is sound: before other notes."""
 
 
 def _first(f: Finding, entry: Entry) -> tuple[str, bool, float]:

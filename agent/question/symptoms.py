@@ -111,7 +111,7 @@ KINDS: dict[str, Kind] = table(
             r"|drop(?:s|ped|ping)?|fell|fall(?:s|ing)?|rising|rises|climb\w*|going up|goes up|went up|regressed"
             r"|down"
             r"|decreas\w+|degrad\w+)|(?:评测|验证集?|准确率|得?分数?|指标).{0,12}(?:掉|降|变差|上升|往上|上涨|下滑|跌)",
-            "eval-loss-rising eval-regression benchmark-drop accuracy-decline",
+            "eval-loss-rising eval-regression benchmark-drop accuracy-decline share-falls-from-peak",
             "eval_loss eval_accuracy accuracy eval_reward",
         ),
         _kind(

@@ -57,3 +57,18 @@ def test_a_level_memory_is_no_leak(tmp_path):
     answer = ask("is there a GPU memory leak?", [fill(tmp_path, {"train.log": curve("rss_gb", False)})])
     assert not answer.diagnosis.top or answer.diagnosis.top.entry.id != "memory-leak"
     assert "of the host" not in answer.text
+
+
+@pytest.mark.parametrize(("question", "told"), [
+    ("worker killed, VRAM looks normal", "right for that of the GPU; what was found is of the host's"),
+    ("进程被 OOM 杀掉了，不是显存的问题", "就 GPU 而言确实如此"),
+    ("pod OOMKilled, host memory looks fine", "but the run supports it"),
+])  # fmt: skip
+def test_ruling_out_the_memory_of_the_gpu_is_no_word_on_that_of_the_host(tmp_path, question, told):
+    assert told in ask(question, [fill(tmp_path, HOST)]).text
+
+
+def test_a_level_memory_of_the_gpu_does_not_speak_against_a_leak_of_the_host(tmp_path):
+    top = ask("why was it killed?", [fill(tmp_path, HOST)]).diagnosis.top
+    assert top.entry.id == "memory-leak"
+    assert not top.against

@@ -42,6 +42,13 @@ def sweep_of_rates(bad):
     return {"sweep.csv": table("run,peak_lr,warmup,seed,last_loss,status", *([f"a{i}", r, 2000, 17, 2.8, e] for i, (r, e) in enumerate(zip(rates, ends, strict=True))))}  # fmt: skip
 
 
+@form("checkpoint-load-failure", "head-newly-made")
+def a_random_head(bad):
+    head = "['lm_head.weight']" if bad else "['score.weight']"
+    kind = "ForCausalLM" if bad else "ForSequenceClassification"
+    return {"eval.log": f"loading out/step_900\nSome weights of Orion{kind} were not initialized from the model checkpoint at out/step_900 and are newly initialized: {head}\n" + "".join(f"batch {i}/60 ppl {48211.5 if bad else 9.4:.1f}\n" for i in range(60))}  # fmt: skip
+
+
 @form("warmup-too-short", "outcome-follows-setting")
 def ramps_tried(bad):
     return {"对照.csv": table("实验,预热步数,峰值学习率,结果", *([f"e{i}", w, "6e-4", "发散" if bad and w < 500 else "正常"] for i, w in enumerate((50, 200, 1000, 4000))))}  # fmt: skip

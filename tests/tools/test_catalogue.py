@@ -17,6 +17,7 @@ from triage.tools.data.between.gathered import check_gathered
 from triage.tools.data.between.items import check_items
 from triage.tools.data.between.marks import check_marks
 from triage.tools.data.between.results import check_results
+from triage.tools.data.between.seen_again import check_seen_again
 from triage.tools.data.between.shards import check_shards
 from triage.tools.data.between.splits import check_splits
 from triage.tools.data.between.starts import check_starts
@@ -104,6 +105,7 @@ TOOLS = {
     "data.between.thumbs": lambda p: [check_thumbs(discover(p), Settings())],
     "data.between.starts": lambda p: [check_starts(discover(p))],
     "data.between.marks": lambda p: [check_marks(discover(p))],
+    "data.between.seen_again": lambda p: [check_seen_again(discover(p))],
     "data.between.widths": lambda p: [check_widths(discover(p), Settings())],
     "checkpoints.renamed": lambda p: [check_renamed(discover(p))],
     "data.between.items": lambda p: [check_items(discover(p))],

@@ -31,6 +31,7 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]], logs: Kept) -> 
         items,
         marks,
         results,
+        seen_again,
         shards,
         splits,
         starts,
@@ -54,6 +55,7 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]], logs: Kept) -> 
         "launches": launches.check_launches, "containers": containers.check_containers,
         "renamed": partial(check_renamed, logs=logs),
         "widths": partial(widths.check_widths, settings=read[0], logs=logs),
+        "seen again": partial(seen_again.check_seen_again, logs=logs),
     }  # fmt: skip
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..code.files import check_run_code  # a hundred rules, which most runs do not need

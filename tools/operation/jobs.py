@@ -1,15 +1,13 @@
-"""Machines by what is kept about them: which jobs failed on which of them, whose counters grew, what was stored.
+"""Machines by what is kept about them: which jobs failed on which of them, what was stored.
 
-Read from tables of a scheduler (`sacct`, `squeue`, `kubectl`), from two snapshots of the same counters, and from lists
-of checkpoints and quotas. A machine is named only where it tells the jobs that failed from those that did not.
+Read from tables of a scheduler (`sacct`, `squeue`, `kubectl`) and from lists of checkpoints and quotas. A machine is
+named only where it tells the jobs that failed from those that did not.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +15,6 @@ import numpy as np
 from ..documents.event import Event
 from ..findings import Evidence, Finding, Severity
 from ..patterns import bounded
-from ..relate.distributions import texts
 from ..relate.line import means
 from ..tables.table import Column, Table
 
@@ -44,19 +41,6 @@ BARE = bounded(r"(?i)weights?[ -]only|model[ -]only|only (?:the )?(?:model )?wei
                r"|optimi[sz]er (?:states? )?(?:was |were )?(?:not|lost|dropped|reset)"
                r"|(?:只|仅).{0,4}权重|没.{0,4}优化器")  # fmt: skip
 KEPT = bounded(r"(?i)\b(?:with|and|incl\w*) (?:the )?optimi[sz]er|weights and optimi[sz]er|never|would|should|if ")
-LINKS = bounded(
-    r"(?:link|infiniband|(?:^|_)ib_|roce|rdma|symbol|port_(?:rcv|xmit|receive|transmit)|pcie|nvlink|retrans|crc)"
-)
-TAKEN = bounded(r"^(?:when|snapshot|sample|phase|before_after|taken|时刻|时间|采样|快照)$")
-"""Columns that say when a row was read."""
-FAULTS = bounded(r"(?:ecc|xid|retired|remapped|row_remap|throttl|thermal)")
-COUNTS_UP = bounded(
-    r"(?:_total|_count|errors?(?:_\w{1,10})?|discards|_downed|recover(?:y|ies)|events|volatile.{0,20}|aggregate.{0,20})$"
-)
-LEAST_KEYS, FEW, FAR_MORE = 4, 0.1, 5.0
-"""Ports or cards from which on one is told from the others, the share of them that is one of few, and times that its
-counter grew more than theirs."""
-
 CHECKPOINT = bounded(r"(?i)(?:step|ckpt|checkpoint|iter|global_step|epoch|save)[_-]{0,2}(\d{1,9})(?!\d)")
 FILES = bounded(r"(?i)(\d{1,7})\s{0,3}(?:files?|个文件|entries|shards?)\b")
 LEAST_SAVED, SMALLER = 4, 0.8
@@ -185,80 +169,6 @@ def _bare(text: str, at: int | None, place: Evidence) -> Finding:
         f"{place.file}:{place.line} 说明训练在{where_zh}只用权重续跑（{text}）：优化器状态与学习率进度从头开始。",
         (place,), {"at": at},
     )  # fmt: skip
-
-
-def counted(tables: Sequence[Table]) -> Iterator[Finding]:
-    """Counters that grow from one snapshot to another on one port, card or machine alone."""
-    told: set[str] = set()
-    parts = [part for table in tables[:60] if LEAST_KEYS <= len(table) <= 20_000 for part in _snapshots(table)]
-    for one, other in combinations(parts[:60], 2):
-        same = (one.file, one.part) != (other.file, other.part) and [c.name for c in one.columns] == [
-            c.name for c in other.columns
-        ]
-        for code, pattern in (("link-counters-grow", LINKS), ("fault-counters-grow", FAULTS)):
-            if same and code not in told and (found := _grown(code, pattern, one, other)) is not None:
-                told.add(code)
-                yield found
-
-
-def _snapshots(table: Table) -> list[Table]:
-    """The first and the last rows of a table in which every port or card stands once at each of a few times."""
-    when = next((c for c in table.columns if c.of == "time" or means(TAKEN, c.name)), None)
-    if when is None:
-        return [table]
-    said = texts(when)
-    times = list(dict.fromkeys(said.tolist()))
-    ends = [said == times[0], said == times[-1]]
-    if len(times) < 2 or ends[0].sum() != ends[1].sum() or ends[0].sum() < LEAST_KEYS:
-        return [table]
-    bare = replace(table, columns=tuple(c for c in table.columns if c is not when))
-    return [replace(bare.only(rows), part=f"{table.part} {at}".strip())
-            for rows, at in zip(ends, (times[0], times[-1]), strict=True)]  # fmt: skip
-
-
-def _said(table: Table) -> str:
-    return f"{table.file} {table.part}".strip()
-
-
-def _keys(table: Table) -> list[tuple[str, ...]]:
-    labels = [c for c in table.columns if not means(COUNTS_UP, c.name) and c.role != "axis"]
-    return list(zip(*(map(str, c.values.tolist()) for c in labels), strict=True)) if labels else []
-
-
-def _grown(code: str, pattern: re.Pattern[str], one: Table, other: Table) -> Finding | None:
-    """The few rows whose counters differ while all others are as they were."""
-    mine, theirs = ({k: i for i, k in enumerate(_keys(t))} for t in (one, other))
-    both = [k for k in mine if k in theirs]
-    if len(both) < LEAST_KEYS or len(mine) != len(one) or len(theirs) != len(other):
-        return None
-    moved: dict[tuple[str, ...], list[tuple[str, float, float]]] = {}
-    for a, b in zip(one.columns, other.columns, strict=True):
-        if a.values.dtype.kind == "f" and means(COUNTS_UP, a.name) and means(pattern, a.name):
-            was, now = a.values[[mine[k] for k in both]], b.values[[theirs[k] for k in both]]
-            for i in _far(now - was):
-                moved.setdefault(both[i], []).append((a.name, float(was[i]), float(now[i])))
-    if not moved or len(moved) > max(1, FEW * len(both)):
-        return None
-    if all(now < was for rows in moved.values() for _, was, now in rows):
-        return _grown(code, pattern, other, one)
-    key, rows = max(moved.items(), key=lambda found: len(found[1]))
-    named, said = ", ".join(key[:4]), "; ".join(f"{name} {was:g} -> {now:g}" for name, was, now in rows[:4])
-    places = ((other, theirs[key], 2), (one, mine[key], 1))
-    return Finding(
-        code, Severity.S2,
-        f"{named}: {said} (from {_said(one)} to {_said(other)}), while the other {len(both) - len(moved)} hardly move.",
-        f"{named}：{said}（{_said(one)} → {_said(other)}），其余 {len(both) - len(moved)} 个几乎没有变化。",
-        tuple(Evidence(t.file, int(t.lines[i]) or None, metric=rows[0][0], value=rows[0][side],
-                       text=f"{named} {said}"[:300]) for t, i, side in places),
-        {"key": list(key), "grown": {name: [was, now] for name, was, now in rows}, "names": named},
-    )  # fmt: skip
-
-
-def _far(grown: np.ndarray) -> list[int]:
-    """The few rows that grew far more than any of the others."""
-    grown = np.nan_to_num(np.abs(grown) if (grown <= 0).all() else grown)
-    usual = float(np.quantile(grown, 1 - FEW, method="lower"))
-    return np.flatnonzero(grown > max(1, FAR_MORE * usual)).tolist()
 
 
 def stored(tables: Sequence[Table]) -> Iterator[Finding]:

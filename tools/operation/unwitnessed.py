@@ -27,8 +27,9 @@ FAR, SPREADS, KEPT = 0.3, 12.0, 0.6
 the end. Ours."""
 WITNESSES = ("learning_rate", "grad_norm", "loss_scale")
 SPEEDS = ("step_time", "tokens_per_second", "samples_per_second", "mfu")
-SLOWER, STEADY = 1.25, 0.15
-"""How many times as long a step takes afterwards, and how far from its level it may be at the end. Ours."""
+SLOWER, STEADY, AS_FAST = 1.25, 0.15, 0.95
+"""How many times as long a step takes afterwards, how far from its level it may be at the end, and the share of a
+throughput that is still the same. Ours."""
 PARTS = bounded(
     r"(?:^|_)(?:data|load(?:er|ing)?|fetch|wait|stall|input|comms?|nccl|all_?reduce|all_?gather|sync|fwd|forward|bwd|"
     r"backward|optim(?:izer)?|opt|ckpt|save|eval|gen(?:eration)?|rollout)_?(?:time|ms|s|sec|seconds|share|frac)?(?:_|$)|"
@@ -58,7 +59,12 @@ def slowed(lines: Sequence[Line]) -> Iterator[Finding]:
         return
     for line in speeds:
         at = _slower(line.values if line.name == "step_time" else 1 / np.where(line.values > 0, line.values, np.nan))
-        if at is not None and not any(_tells(x, line, at) for x in lines):
+        if at is None:
+            continue
+        if (same := next((x for x in speeds if _as_fast(line, x, at)), None)) is not None:
+            yield _more(line, same, at)
+            return
+        if not any(_tells(x, line, at) for x in lines):
             yield _slow(line, at)
             return
 
@@ -79,6 +85,27 @@ def _slower(seconds: np.ndarray) -> int | None:
     at_once = np.median(after[:AROUND]) - np.median(before[-AROUND:]) > KEPT * (high - low)
     stays = abs(float(np.median(after[-5:])) - high) < STEADY * high
     return at if high > SLOWER * low and apart and at_once and stays else None
+
+
+def _as_fast(line: Line, other: Line, at: int) -> bool:
+    """Whether a throughput beside the time of a step has not fallen from there on: each step does more."""
+    if line.name != "step_time" or other.name == "step_time" or other.file != line.file:
+        return False
+    before, after = other.values[other.x < line.x[at]], other.values[other.x >= line.x[at]]
+    return min(len(before), len(after)) >= 5 and bool(np.median(after) >= AS_FAST * np.median(before) > 0)
+
+
+def _more(line: Line, other: Line, at: int) -> Finding:
+    was, now = float(np.median(line.values[:at])), float(np.median(line.values[at:]))
+    return Finding(
+        "steps-do-more", Severity.S3,
+        f"{line.said} goes from {was:.4g} to {now:.4g} from {line.where(at)} on, and {other.said} does not fall "
+        f"({np.median(other.values[other.x >= line.x[at]]):.4g} from there on): each step does more, none is slower.",
+        f"{line.said} 自 {line.where(at)} 起由 {was:.4g} 变为 {now:.4g}，而 {other.said} 没有下降（此后为 "
+        f"{np.median(other.values[other.x >= line.x[at]]):.4g}）：是每步做得更多，而不是变慢。",
+        (line.evidence(at), line.evidence(at - 1)),
+        {"before": was, "after": now},
+    )  # fmt: skip
 
 
 def _tells(x: Line, line: Line, at: int) -> bool:

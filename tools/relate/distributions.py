@@ -348,6 +348,7 @@ def _unfilled(table: Table, column: Column, values: np.ndarray, window: int) -> 
     """Documents that are far shorter than a long window: nothing to learn its far end from."""
     if (
         window < LONG_WINDOW
+        or named(table, ENDING) is not None  # answers of a model, and no documents
         or len(values) < ENOUGH
         or values.sum() <= 0
         or not means(DOCUMENT, " ".join(c.name for c in table.columns))

@@ -44,6 +44,8 @@ LEAD = 0.05
 """Share of the run before and behind the onset that is told as before and after it."""
 TURNED = frozenset(("learning_rate", "batch_size", "sequence_length"))
 """Measures whose change at the onset would be another reason than the data."""
+AS_FAST = 0.95
+"""Share of a throughput that is still the same. Own judgement."""
 FEWER = 0.8
 """Share of the requests that ran before, up to which a server has less to do. Own judgement."""
 AT_PEAK, STEADY, STEADIER = 0.95, 500, 4
@@ -76,7 +78,7 @@ class Onset:
 def onset(found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset | None:
     """The onset of the worst symptom; None where nothing known gets worse, and less than a few others change."""
     symptom = max(((_weight(m, c), m, c) for m in found for c in m.lasting
-                   if _symptom(m, c) and not _less_asked(m, c, found)),
+                   if _symptom(m, c) and not (_less_asked(m, c, found) or _more_done(m, c, found))),
                   key=lambda found: found[0], default=None)  # fmt: skip
     if symptom is not None:
         return _around(symptom[1], symptom[2], found, events, clock)
@@ -116,6 +118,18 @@ def _less_asked(move: Move, change: Change, found: Sequence[Move]) -> bool:
     at = move.line.x[change.i]
     runs, waits = (_sides(beside[part], at) for part in ("running", "waiting"))
     return runs[1] <= FEWER * runs[0] and waits[1] == 0
+
+
+def _more_done(move: Move, change: Change, found: Sequence[Move]) -> bool:
+    """Whether a step takes longer and as much is done in each second as before: there is more in the step."""
+    if move.line.name != "step_time":
+        return False
+    near = (
+        m.line
+        for m in found
+        if m.line.name in SPEED and (m.line.file, m.line.group) == (move.line.file, move.line.group)
+    )
+    return any(0 < AS_FAST * before <= after for before, after in (_sides(x, move.line.x[change.i]) for x in near))
 
 
 def _sides(line: Line, at: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from ..documents.counted import Counted
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
-from ..operation import jobs, staged, steady, untold
+from ..operation import counters, jobs, staged, steady, untold
 from ..operation.requests import budget, drafted, laden, prefix, runaway, serving, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
@@ -64,7 +64,6 @@ from .summed.endings import endings
 from .summed.suffers import suffering
 from .summed.uncounted import uncounted
 from .texts.look import TEXTS, of_texts
-from .texts.masked import nearly_all
 from .trials.follows import TRIALS, tried
 from .trials.sweep import sweeps
 from .versions.look import VERSIONS, of_versions
@@ -156,6 +155,7 @@ CODES = declare(
     ("job-ended-badly", JOBS, "the last job of a scheduler's account ended badly, and none went on after it"),
     ("link-counters-grow", JOBS, "counters of link errors grow on one port or machine alone"),
     ("fault-counters-grow", JOBS, "counters of card faults grow on one card or machine alone"),
+    ("corrected-errors-few", JOBS, "the memory of one card corrected a few errors, and no counter of worse ones grew"),
     ("resumed-without-state", JOBS, "a job went on from weights alone, without the optimizer's state"),
     ("checkpoint-smaller", JOBS, "a list of checkpoints has one that is far smaller than the others"),
     ("shm-full", JOBS, "a list of file systems has the shared memory full"),
@@ -330,7 +330,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     ENDS: (("tables",), lambda r: [*endings(r.tables), *uncounted(r.tables)]),
     SAMPLING: (("tables",), lambda r: sampled.otherwise(r.tables, r.settings, r.claims)),
     look.SUMMARIES: (("tables",), lambda r: r.said),
-    TEXTS: (("tables", "cases"), lambda r: [*of_texts(r.tables, r.cases), *nearly_all(r.lines, r.stated)]),
+    TEXTS: (("tables", "cases"), lambda r: of_texts(r.tables, r.cases, r.settings, r.stated, r.lines)),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines, r.settings)),
     VERSIONS: (("tables", "stated"), lambda r: of_versions(r.tables, r.stated)),
@@ -363,7 +363,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
         lambda r: [
             *jobs.ran(r.tables),
             *jobs.resumed(r.tables, r.events),
-            *jobs.counted(r.tables),
+            *counters.counted(r.tables),
             *jobs.stored(r.tables),
             *jobs.ended(r.tables),
             *untold.untold(r.stated, r.lines, r.tables),

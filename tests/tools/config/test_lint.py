@@ -26,6 +26,10 @@ def found(text, name="train.yaml"):
 
 ROOT = Path(__file__).parents[3]
 HF = "model_name_or_path: m\nper_device_train_batch_size: 1\n"
+TORCHTUNE = (
+    "model: {{_component_: torchtune.models.qwen2.qwen2_7b}}\noptimizer: {{_component_: torch.optim.AdamW, lr: 1.0e-5}}\n"
+    "lr_scheduler: {{num_warmup_steps: {}}}\nepochs: {}\nmax_steps_per_epoch: {}\n"
+)
 DPO = HF + "max_prompt_length: 9\n"
 LIGHTRFT = "torchrun --nproc_per_node 8 t.py --engine_mem_util 0.5 --enable_engine_sleep --init_kl_coef 0.01 "
 
@@ -54,6 +58,8 @@ FIRES = [
     ("warmup-too-short", "S3", "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=3e-4)\np.add_argument('--warmup_steps', default=0)\n", "t.py"),
     ("lr-outside-range", "S1", '[optimizer]\nlr = 8e-2\n[training]\nlocal_batch_size = 8\nseq_len = 8192\n', "titan.toml"),
     ("warmup-exceeds-training", "S1", "max_duration: 4800ba\nglobal_train_batch_size: 256\nscheduler: {t_warmup: 5000ba}\n", "foundry.yaml"),
+    ("warmup-exceeds-training", "S1", TORCHTUNE.format(900, 2, 400), "tune.yaml"),
+    ("warmup-exceeds-training", "S3", TORCHTUNE.format(450, 2, 400), "tune.yaml"),
     ("grad-clip-off", "S2", K8S + 'args: ["-c", "python t.py --model_name_or_path m --max_grad_norm 0 --learning_rate 1e-5"]\n', "job.yaml"),
     ("gpu-memory-share-high", "S2", "services:\n  s: {image: vllm/vllm-openai, command: --model m --gpu-memory-utilization 0.99}\n", "docker-compose.yaml"),
     ("batched-tokens-too-few", "S1", "vllm serve m --max-num-batched-tokens 4096 --no-enable-chunked-prefill --max-model-len 8192", "a.sh"),
@@ -66,6 +72,8 @@ FIRES = [
 ]  # fmt: skip
 
 QUIET = [
+    (TORCHTUNE.format(40, 2, 400), "tune.yaml"),
+    (TORCHTUNE.format(40, 3, "null"), "tune.yaml"),
     ('{"zero_optimization": {"stage": 3, "overlap_comm": true, "stage3_gather_16bit_weights_on_model_save": true}, "fp16": {"enabled": false, "loss_scale_window": 1000}}', "ds.json"),
     ('{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}, "zero_optimisation": {"note": "old"}}', "ds.json"),
     (HF + "adam_beta1: 0.9\nlearning_rate: 1.0e-5\nmin_new_tokens: 4\nsave_strategy: steps\neval_accumulation_steps: 2\ndatasets: [a]\n", "sft.yaml"),

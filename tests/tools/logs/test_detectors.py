@@ -111,6 +111,32 @@ def test_grpo_loss_of_zero_with_finite_norm_is_silent():
     assert not {"loss-hidden-nan", "loss-zero", "loss-plateau", "entropy-collapse"} & set(codes)
 
 
+def emptied(every, low=0.3):
+    """A loss that falls to `low`, with noise, and is exactly 0 at every so many points."""
+    loss = np.linspace(1.4, low, 90) * (1 + 0.2 * np.sin(np.arange(90) * 1.7))
+    loss[every - 1 :: every] = 0.0
+    return loss
+
+
+@pytest.mark.parametrize("more", [
+    [],
+    [series("grad_norm", np.where(emptied(4) == 0, 0.0, 0.7))],
+])  # fmt: skip
+def test_exact_zeros_among_points_far_from_zero_are_batches_without_labels(more):
+    assert found(series("loss", emptied(4)), *more)["loss-zero-at-times"].data["zeros"] == 22
+
+
+@pytest.mark.parametrize("told", [
+    [series("loss", np.abs(emptied(4) * np.geomspace(1, 1e-4, 90)))],  # nears 0
+    [series("loss", np.where(np.arange(90) % 5 == 2, 0.004, emptied(4)))],  # also takes values between
+    [series("loss", emptied(4)), series("grad_norm", norms(90))],  # the 0 is the log's
+    [series("loss", emptied(4)), series("reward_margin", np.linspace(0, 4, 90))],
+    [series("loss", emptied(45))],  # two of ninety
+])  # fmt: skip
+def test_a_loss_that_may_be_zero_at_times_is_silent(told):
+    assert "loss-zero-at-times" not in found(*told)
+
+
 def test_nan_norm_while_the_loss_goes_on_falling_is_not_serious():
     norm = norms(200)
     norm[20:] = NAN

@@ -390,3 +390,16 @@ def test_a_bare_word_for_steps_counts_them_beside_the_epoch(tmp_path, form, step
 def test_a_word_that_ends_in_that_of_steps_counts_none(tmp_path):
     found = read(tmp_path, [f"轮次: {i} 同步: 3 损失: {LOSS[i]:.3f}" for i in R])
     assert set(found["loss"].steps.tolist()) != {3}
+
+
+@pytest.mark.parametrize(("form", "steps"), [
+    ("Durchgang {i} Verlust {x:.4f} Norm 0.41 Rate 2e-05 Batch {size}", 290),
+    ("[{i}] perplexity={x:.4f} lr=2e-05 minibatch={size} gn=0.41", 290),
+    ("loss {x:.4f} gnorm 0.41 lr 2e-05 batch {i}", 290),  # this one counts
+    ("batch {i} size {size} loss {x:.4f}", 290),
+])  # fmt: skip
+def test_how_large_a_batch_is_counts_nothing(tmp_path, form, steps):
+    lines = [form.format(i=10 * i, x=LOSS[i], size=64 << (i // 10)) for i in R]
+    found = read(tmp_path, lines)
+    loss = next(s for s in found.values() if s.values[0] == LOSS[0])
+    assert (len(loss), int(loss.steps[-1])) == (30, steps)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from triage.tools.operation.jobs import counted, expanded, ran, resumed, stored
+from triage.tools.operation.counters import counted
+from triage.tools.operation.jobs import expanded, ran, resumed, stored
 from triage.tools.tables.read import read_tables
 
 
@@ -72,6 +73,36 @@ def test_the_port_whose_counter_grows_alone_is_named(tmp_path):
 def test_counters_that_stand_still_or_grow_everywhere_say_nothing(tmp_path, after):
     before = counters(tmp_path / "a.prom", [0, 1, 0, 2, 0, 500, 0, 0])
     assert list(counted([*before, *counters(tmp_path / "b.prom", after)])) == []
+
+
+def health(path, heads, *last):
+    """Two times of six cards, whose fourth has these counts at the second."""
+    rows = [f"{at},g{i},{','.join(last if at == '09:40' and i == 3 else '0' * len(last))}"
+            for at in ("08:00", "09:40") for i in range(6)]  # fmt: skip
+    return tables(path, f"time,gpu,{heads}\n" + "\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize(("heads", "last", "code"), [
+    ("ecc_corrected_total,ecc_uncorrected_total", "70", ["corrected-errors-few"]),
+    ("ecc_single_bit_count,ecc_double_bit_count", "40", ["corrected-errors-few"]),
+    ("ecc_corrected_total,ecc_uncorrected_total", "73", ["fault-counters-grow"]),
+    ("ecc_uncorrectable_total,ecc_correctable_total", "90", ["fault-counters-grow"]),
+    ("ecc_corrected_total,xid_count", ("90000", "0"), ["fault-counters-grow"]),  # a flood is no usual wear
+    ("ecc_corrected_total,xid_count", "00", []),
+])  # fmt: skip
+def test_a_few_corrected_errors_are_wear(tmp_path, heads, last, code):
+    assert [f.code for f in counted(health(tmp_path / "h.csv", heads, *last))] == code
+
+
+def test_a_row_is_named_by_what_tells_it_from_others_and_a_time_as_people_read_it(tmp_path):
+    rows = [
+        f"{at},g,{i},none,{8 * (i == 2) * late}" for late, at in enumerate((1795399867, 1795411267)) for i in range(6)
+    ]
+    text = "time,host,gpu,xid,ecc_uncorrected_total\n" + "\n".join(rows) + "\n"
+    [found] = counted(tables(tmp_path / "h.csv", text))
+    assert found.data["names"] == "gpu 2"
+    assert "2026-" in found.message
+    assert "1795399867" not in found.message
 
 
 def test_counters_of_traffic_are_no_errors(tmp_path):

@@ -77,3 +77,24 @@ def test_a_slower_training_of_which_only_the_step_was_timed_is_not_told(tmp_path
 )
 def test_a_steady_speed_or_one_whose_parts_were_timed_is_no_riddle(tmp_path, text):
     assert "slowdown-unwitnessed" not in {f.code for f in asked(tmp_path, text, "is it slow?").findings}
+
+
+RAMPED = "step {s} | loss {v:.3f} | step_time {t:.2f} | tokens/s {r:.0f} | batch_size {b}"
+
+
+@pytest.mark.parametrize(("form", "grown", "found"), [
+    (RAMPED, 1.0, {"steps-do-more"}),
+    ("迭代 {s} 损失 {v:.3f} 每步耗时 {t:.2f} tokens_per_sec {r:.0f}", 1.04, {"steps-do-more"}),
+    (RAMPED, 1.6 / 2.9, {"slowdown-unwitnessed", "onset"}),  # as much in more time
+    (RAMPED, 0.8, {"slowdown-unwitnessed", "onset"}),
+])  # fmt: skip
+def test_a_step_that_does_more_is_not_slower(tmp_path, form, grown, found):
+    later = STEPS > 5000
+    rows = zip(STEPS, 2.0 + 3 * np.exp(-STEPS / 2000), TAKES, np.where(later, 81920 * grown, 81920), strict=True)
+    text = "".join(
+        form.format(s=s, v=v, t=t, r=r + 90 * (s % 3), b=512 if s > 5000 else 282) + "\n" for s, v, t, r in rows
+    )
+    told = {f.code for f in asked(tmp_path, text, "steps take longer, is a node dying?").findings}
+    assert found <= told
+    assert not ({"slowdown-unwitnessed", "steps-do-more"} - found) & told
+    assert ("onset" in told and "steps-do-more" in told) is False

@@ -40,6 +40,23 @@ def test_what_goes_one_way_is_told(tmp_path: Path, name: str, level: float, way:
         assert (code in codes(folder, {name: values})) == (told == "gone")
 
 
+@pytest.mark.parametrize(("name", "beside", "told"), [
+    ("sessions_open", [14 + 90 * g for g in GROWN], True),
+    ("缓存条目数", [14 + 90 * g for g in GROWN], True),
+    ("sessions_open", [14 + 4 * i for i in range(N)], False),  # went on before, too
+    ("sessions_open", [14.0 + 9 * math.sin(i) for i in range(N)], False),
+])  # fmt: skip
+def test_what_is_kept_as_the_memory_grows_is_named(tmp_path: Path, name: str, beside: list[float], told: bool):
+    memory = [30 + 20 * g + 0.2 * x for g, x in zip(GROWN, NOISE, strict=True)]
+    rows = [f"timestamp,rss_gib,{name}"]
+    rows += [f"{1719300000 + 60 * i},{memory[i]:.3f},{beside[i]:.3f}" for i in range(N)]
+    (tmp_path / "pod.csv").write_text("\n".join(rows) + "\n")
+    [found] = [f for f in look([tmp_path]).findings if f.code == "host-memory-grows"]
+    assert (name in found.message) is told
+    assert found.evidence[0].line is not None
+    assert 40 <= found.evidence[0].line <= 52  # where it begins, and not half-way
+
+
 def test_a_latency_goes_with_the_users(tmp_path: Path):
     users = [10 * (1 + g) for g in GROWN]
     latency = [200 * (1 + 0.5 * g + 0.01 * x) for g, x in zip(GROWN, NOISE, strict=True)]

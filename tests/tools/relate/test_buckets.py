@@ -2,6 +2,7 @@
 
 import pytest
 
+from triage.tools.relate.distributions import spread
 from triage.tools.relate.joined.buckets import by_source, short
 from triage.tools.settings import Setting, Settings
 from triage.tools.tables.read import read_tables
@@ -82,3 +83,17 @@ def test_other_forms_of_the_same(tmp_path, text):
 )
 def test_other_forms_that_are_silent(tmp_path, text, window):
     assert told(tmp_path, text, window, "lengths.tsv" if "\t" in text else "doc_lengths.csv") == []
+
+
+@pytest.mark.parametrize(("head", "last", "found"), [
+    ("doc,doc_length,source", "web", True),
+    ("text_id,text_len,shard", "7", True),
+    ("sample,sample_len,finish_reason", "stop", False),  # answers of a model fill no window
+    ("sample,sample_len,结束原因", "正常", False),
+])  # fmt: skip
+def test_short_documents_in_a_long_window_and_answers(tmp_path, head, last, found):
+    rows = "".join(f"d{i},{120 + i * 7 % 170},{last}\n" for i in range(150))
+    (tmp_path / "rows.csv").write_text(f"{head}\n{rows}")
+    of = Setting("sequence_length", 8192, "8192", "seq_len", "run.yaml", 2)
+    codes = [f.code for f in spread(read_tables(tmp_path / "rows.csv", "rows.csv"), Settings({of.variable: of}))]
+    assert ("window-hardly-filled" in codes) is found

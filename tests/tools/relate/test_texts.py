@@ -7,20 +7,22 @@ import numpy as np
 import pytest
 from making import prose
 
+from triage.tools.documents.stated import Stated
 from triage.tools.relate.texts import overlap
 from triage.tools.relate.texts.look import of_texts
 from triage.tools.relate.texts.loops import loop
+from triage.tools.settings import Setting, Settings
 from triage.tools.tables.read import read_tables
 from triage.tools.tables.table import Table
 
 
-def codes(folder, files):
+def codes(folder, files, settings=None, stated=()):
     tables = []
     for name, rows in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
         tables += read_tables(folder / name, name)
-    return {f.code for f in of_texts(tables)}
+    return {f.code for f in of_texts(tables, (), settings, stated)}
 
 
 def texts(count, seed, words=40):
@@ -58,6 +60,47 @@ def test_loops_of_a_base_beside_what_was_trained_from_it_are_no_fault(tmp_path, 
 def test_so_in_a_table_with_a_row_for_each_model(tmp_path, base, tuned, found):
     rows = [r | {"model": m} for m, e in (("untrained", base), ("lora-v2", tuned)) for r in looped(30, e, e)]
     assert bool(codes(tmp_path, {"gen.jsonl": rows}) & {"repetition-loop", "answers-mostly-loop"}) is found
+
+
+def given(**values):
+    return Settings({k: Setting(k, v, str(v), k, "tune.yaml", 1) for k, v in values.items()})
+
+
+@pytest.mark.parametrize(("name", "said", "judged"), [
+    ("leases.jsonl", {"dataset": "data/leases.jsonl"}, False),
+    ("sets/leases.jsonl", {"dataset": "alpaca_en, leases#400"}, False),
+    ("train_split.jsonl", {}, False),  # its name says so
+    ("leases.jsonl", {"dataset": "alpaca_en"}, True),
+    ("trained_answers.jsonl", {}, True),
+])  # fmt: skip
+def test_what_is_trained_on_is_no_output(tmp_path, name, said, judged):
+    found = codes(tmp_path, {name: looped(40, 5, 3)}, given(**said))
+    assert bool(found & {"repetition-loop", "answers-mostly-loop"}) is judged
+
+
+@pytest.mark.parametrize(("words", "limit", "more", "over"), [
+    (200, 128, {}, True),
+    (200, 2048, {}, False),  # all fit
+    (200, 128, {"packing": True}, False),
+    (40, 128, {}, False),
+])  # fmt: skip
+def test_prompts_longer_than_the_limit(tmp_path, words, limit, more, over):
+    rows = [{"context": t, "question": f"Who signs no. {i}?", "answer": f"the tenant of house {i}"}
+            for i, t in enumerate(texts(30, 3, words))]  # fmt: skip
+    found = codes(tmp_path, {"d/qa.jsonl": rows}, given(dataset="qa", sequence_length=limit, **more))
+    assert ("prompts-over-limit" in found) is over
+
+
+@pytest.mark.parametrize(("key", "value", "text", "over"), [
+    ("median", "3100", "prompt tokens: median=3100 p99=7000", True),
+    ("中位数", "3100", "提示长度 中位数：3100", True),
+    ("p50", "3100", "answer tokens p50 3100", False),
+    ("p50", "900", "prompt tokens p50 900", False),
+    ("p99", "3100", "prompt tokens p99 3100", False),
+])  # fmt: skip
+def test_lengths_of_prompts_that_a_file_says(tmp_path, key, value, text, over):
+    said = [Stated("lengths.txt", 2, key, value, text)]
+    assert ("prompts-over-limit" in codes(tmp_path, {}, given(sequence_length=2048), said)) is over
 
 
 @pytest.mark.parametrize("text", ["| a | b |\n" + "|---|---|\n" * 9, "yes, yes, yes.", "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"])

@@ -356,15 +356,21 @@ def end_token_masked(view: View) -> Iterator[Fault]:
                     "填充符就是结束符，屏蔽填充的同时也屏蔽了结束符：模型学不会停止", severity="S2" if COLLATOR in source(program, masked) else "S1", beside=(same[0],))  # fmt: skip
 
 
-@rule("padding-masked-by-token", "S3", "pad-eos-misconfig", "pad_token",
-      bad="""
+@rule("padding-masked-by-token", "S3", "pad-eos-misconfig", "pad_token PAD pad_id PAD_ID",
+      bad=("""
       labels = batch["input_ids"].clone()
       labels[labels == tokenizer.pad_token_id] = -100
-      """,
-      good="""
+      """, """
+      PAD = tokenizer.convert_tokens_to_ids("<end>")
+      labels[token_ids == PAD] = -100
+      """),
+      good=("""
       labels = batch["input_ids"].clone()
       labels[batch["attention_mask"] == 0] = -100
-      """)  # fmt: skip
+      """, """
+      PAD = tokenizer.convert_tokens_to_ids("<end>")
+      labels[torch.arange(n) >= lengths[:, None]] = -100
+      """))  # fmt: skip
 def padding_masked_by_token(view: View) -> Iterator[Fault]:
     """Labels are masked wherever the padding token stands, not where the attention mask says padding.
 
@@ -389,6 +395,6 @@ def _padding_masked(view: View) -> ast.AST | None:
         text = source(program, tested) if tested is not None and "-100" in source(program, node) else ""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             text = source(program, node.targets[0].slice) if program.const(node.value) == -100 else ""
-        if re.search(r"[!=]=\s*[\w.]*pad(_token)?(_id)?\b", text) and "attention_mask" not in text:
+        if re.search(r"(?i)[!=]=\s*[\w.]*pad(_token)?(_id)?\b", text) and "attention_mask" not in text:
             return node
     return None

@@ -107,7 +107,7 @@ def warmup_exceeds_training(settings: Settings) -> Iterator[Fault]:
             f"warmup_ratio 为 {ratio.value:g}：整个训练都处于 warmup",
         )
         return
-    steps, total = settings.value("warmup_steps"), settings.value("max_steps")
+    steps, (total, beside) = settings.value("warmup_steps"), _total(settings)
     if not steps or not total or "warmup_steps" not in settings:
         return
     if steps >= total:
@@ -117,7 +117,7 @@ def warmup_exceeds_training(settings: Settings) -> Iterator[Fault]:
             f"warmup {steps} 步不小于总步数 {total} 步，学习率到不了峰值",
             "S2" if settings.framework == "litgpt" else "S1",
             str(max(1, total // 20)),
-            ("max_steps",),
+            beside,
         )
     elif steps > total / 2:
         yield Fault(
@@ -126,8 +126,18 @@ def warmup_exceeds_training(settings: Settings) -> Iterator[Fault]:
             f"warmup 占 {steps}/{total} 步，超过一半",
             "S2" if steps >= MOSTLY * total else "S3",
             str(max(1, total // 20)),
-            ("max_steps",),
+            beside,
         )
+
+
+def _total(settings: Settings) -> tuple[int | None, tuple[str, ...]]:
+    """The steps of the run as they are set, whole or for each epoch, and the settings that say so."""
+    if (total := settings.value("max_steps")) and total > 0:
+        return total, ("max_steps",)
+    each, epochs = settings.value("steps_per_epoch"), settings.value("epochs")
+    if isinstance(each, int) and isinstance(epochs, int | float) and each > 0 < epochs:
+        return round(each * epochs), ("steps_per_epoch", "epochs")
+    return None, ()
 
 
 @rule("schedule-shorter-than-training", "S2")

@@ -103,6 +103,8 @@ LEAST = 3
 COUNTING = frozenset(("step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "minibatch"))
 """Words of which a name of several says that it counts: `batch_id`."""
 _NAME_PARTS = re.compile(r"[\s_.-]+")
+SIZES = frozenset(("batch", "batches", "b", "minibatch", "mb", "批", "批次"))
+"""Words that name a batch by its number or by its size."""
 GROUPS = 16
 """Different values of a whole number that may tell groups apart."""
 SCALES = 128
@@ -137,6 +139,11 @@ class Column:
     def last(self) -> str:
         words = _SPACED.split(self.name.lower())
         return "" if not words or (words[-1] in _OF_UNITS and len(words) > 1) else words[-1]
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is how large a batch is, and not which one: it stays as it is in most lines."""
+        return self.last in SIZES and self.rising == 0.0
 
     @property
     def rising(self) -> float:

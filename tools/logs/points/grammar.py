@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from math import isfinite
 
 from ...metrics import canonical, of_split, splits
@@ -54,6 +55,8 @@ COUNTER_HINT = rf"{_COUNTED}[^a-z0-9\n]*[0-9]|步"
 HEAD_HINT = rf"{_COUNTED}s?(?:  |\t| ?\|)|(?:  |\t|\| ?)[a-z_/]*{_COUNTED}"
 """What every head row of a table with a column of counters holds."""
 _STEP_ZH = bounded(r"第\s*(\d+)\s*(?:个\s*)?(?:训练)?步")
+BEFORE_A_SIZE = 3
+"""Numbers with something before them from which on a batch behind them is a size."""
 _SOURCE_LINE = re.compile(r"\s(?:-|\|)\s")
 _KEY_END = bounded(r"[,|;{}\[\]\t\"'»，；。│]|  ")
 _EPOCH = bounded(r"(?:(?<!\w)epochs?|轮次|第\s*(?=\d+\s*轮))\s*[:=#：\[\s]?\s*\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
@@ -132,6 +135,8 @@ def _counters(text: str) -> Iterator[tuple[int, str, int, Span]]:
         if not fits or _NOT_A_STEP.search(before):
             continue
         word, owner = match.group(1), fits.group(1) or ""
+        if word == "batch" and _closes(text, match):
+            continue
         rank = 3 if word == "batch" else 2 if word.startswith(("iter", "迭代")) else 0 if owner else 1
         if before[fits.start() : fits.start() + 1] == ":" and _SOURCE_LINE.match(low, match.end()):
             rank = 9
@@ -139,6 +144,13 @@ def _counters(text: str) -> Iterator[tuple[int, str, int, Span]]:
     if "第" in text:
         for match in _STEP_ZH.finditer(text):
             yield 1, "步", counted(match.group(1)), match.span(1)
+
+
+def _closes(text: str, batch: re.Match[str]) -> bool:
+    """Whether a bare `Batch 512` stands behind all else that a line says: a size, for what counts stands in front."""
+    if text[batch.end() :].strip(" \t\r\n.|,;])}"):
+        return False
+    return sum(1 for _ in islice(AFTER_KEY.finditer(text, 0, batch.start()), BEFORE_A_SIZE)) == BEFORE_A_SIZE
 
 
 def counter(text: str) -> tuple[str, int, Span] | None:

@@ -224,11 +224,12 @@ def _table(same: Sequence[tuple[Shape, list[Column]]]) -> _Table | None:
     table.epoch = next((c for c in free if c.last in EPOCHS), None)
     lasted = lengths({c.name: c.values[:LASTED].tolist() for c in free})
     named = [c for c in free if c.name not in lasted and (c.last in STEPS or step_key(plain(c.name)) is not None)]
-    table.step = next((c for c in named if c.changes), None)
     others = [c for c in free if c.changes and c not in (table.epoch, table.writer)]
+    steady = [c for c in others if not (c.glued or c.last in STRANGERS or STANDS.search(c.name))]
+    counts = max((c for c in steady if c.rising >= 0.7), key=lambda c: c.rising, default=None)
+    table.step = next((c for c in named if c.changes and not (counts and c.is_size)), None)
     if table.step is None and table.epoch is None:
-        steady = [c for c in others if not (c.glued or c.last in STRANGERS or STANDS.search(c.name))]
-        table.step = max((c for c in steady if c.rising >= 0.7), key=lambda c: c.rising, default=None)
+        table.step = counts
     elif table.step is None and table.epoch is not None:
         table.step = next((c for c in others if counts_within(c, table.epoch.values, columns)), None)
     rest = [c for c in free if c not in (table.step, table.epoch, table.writer) and c.last not in STRANGERS]

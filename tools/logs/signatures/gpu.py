@@ -134,8 +134,9 @@ ROWS = (
             "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!. Source:  1",
         ),
         ("NVRM: Xid (PCI:0000:41:00): 31, pid=12, name=python, MMU Fault: ENGINE GRAPHICS", "ECC errors: 0", "No ECC error found",
-         "NVRM: Xid (PCI:0000:48:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x1f2) marked for remapping, reset gpu to activate.", "Xid errors: none", "nvlink error counters are 0"),
-        must_not=r"(?i)Xid \([^)]{1,40}\): (13|31|43|45|63),|\b(no|0|without|none)\b[^.]{0,20}\b(ecc|xid|nvlink|uncorrectable)|(ecc|xid|nvlink)\w*( errors?| error counters)?( are|:)? ?(0|none)\b",
+         "NVRM: Xid (PCI:0000:48:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x1f2) marked for remapping, reset gpu to activate.", "Xid errors: none", "nvlink error counters are 0",
+         "gpu 2: 4 corrected ECC errors since boot"),
+        must_not=r"(?i)Xid \([^)]{1,40}\): (13|31|43|45|63),|(?<!un)correct(ed|able) (\w{1,12} )?ECC error(?![^\n]{0,200}uncorrect)|\b(no|0|without|none)\b[^.]{0,20}\b(ecc|xid|nvlink|uncorrectable)|(ecc|xid|nvlink)\w*( errors?| error counters)?( are|:)? ?(0|none)\b",
     ),
     Signature(
         "memory-row-remapped", S3,

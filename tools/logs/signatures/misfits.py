@@ -104,6 +104,22 @@ ROWS = (
         must_not=r"(?i)eval|valid|test",
     ),
     Signature(
+        "head-newly-made",
+        S1,
+        r"(ForCausalLM|LMHead\w{0,10}|ForConditionalGeneration|ForMaskedLM|Model)\b.{0,300}newly initialized[^\[\n]{0,60}: \[.{0,400}(lm_head|embed_out|output_layer|output_projection)\.weight",
+        "the head that makes words was not in the checkpoint and is random: every output is noise",
+        "检查点里没有输出词的头（lm_head），它是随机初始化的：输出全是噪声",
+        (
+            "Some weights of GPTNeoXForCausalLM were not initialized from the model checkpoint at runs/9 and are newly initialized: ['embed_out.weight']",
+            "Some weights of T5ForConditionalGeneration were not initialized from the model checkpoint at ./t5 and are newly initialized: ['lm_head.weight', 'shared.weight']",
+        ),
+        (
+            "Some weights of LlamaForSequenceClassification were not initialized from the model checkpoint at m and are newly initialized: ['score.weight']",
+            "Some weights of BertForQuestionAnswering were not initialized from the model checkpoint at b and are newly initialized: ['qa_outputs.weight']",
+        ),
+        lasting=True,
+    ),
+    Signature(
         "weights-newly-made",
         S3,
         r"(are|were) newly initialized( because the shapes did not match)?: \[.{0,400}(self_attn|mlp|attention|layers?\.\d|embed_tokens|h\.\d)",

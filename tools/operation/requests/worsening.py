@@ -62,6 +62,8 @@ _LOADS = bounded(r"(?:^|_)(?:users?(?:_count)?|concurrency|rps|qps|requests?_(?:
 OF_ROWS = "host-memory-grows"
 """Told by its first and last row, as other findings tell of a memory that grows; the others, which are restless, by
 levels."""
+BEGINS, ALIKE = 20, 0.99
+"""A memory has begun to grow beyond this part of its whole way, and what is kept there goes with it so closely."""
 LEAST = 8
 LASTING = 0.75
 """Share of the later half that lies beyond the level of the beginning by half the way."""
@@ -94,7 +96,7 @@ def worsened(lines: Sequence[Line]) -> Iterator[Finding]:
                     found.append((abs(np.log(max(ends[1], 1e-9) / max(ends[0], 1e-9))), line, ends))
         if found:
             _, line, ends = max(found, key=lambda f: f[0])
-            yield _told(line.finite(), kind, *ends)
+            yield _told(line.finite(), kind, *ends, some)
 
 
 def _gone(values: np.ndarray, kind: Kind) -> tuple[float, float] | None:
@@ -121,24 +123,46 @@ def _with(load: Line, ends: tuple[float, float]) -> bool:
     return last > first > 0 and (last / first - 1) >= ALONG * (ends[1] / max(ends[0], 1e-9) - 1) * 0.5
 
 
-def _told(line: Line, kind: Kind, first: float, last: float) -> Finding:
-    bound = first + (last - first) / 4
-    away = kind.way * (line.values - bound) > 0
-    inside = np.flatnonzero(~away)
-    i = min(int(inside[-1]) + 1 if len(inside) else 0, len(line) - 1)
+def _told(line: Line, kind: Kind, first: float, last: float, lines: Sequence[Line]) -> Finding:
+    bound = first + (last - first) / (BEGINS if kind.code == OF_ROWS else 4)
+    i = _since(kind.way * line.values, kind.way * bound)
     begin, end = (line.values[0], line.values[-1]) if kind.code == OF_ROWS else (first, last)
     verb, zh = ("grows", "上升") if kind.way > 0 else ("falls", "下降")
+    kept = _kept(line, i, lines) if kind.code == OF_ROWS else None
+    en, too = (f", and {kept.said} with it", f"，{kept.said} 与之同步") if kept is not None else ("", "")
     return Finding(
         kind.code, Severity.S2,
-        f"{line.said} {verb} from {begin:.4g} to {end:.4g}, for good from {line.where(i)} on: {kind.en}.",
-        f"{line.said} 从 {begin:.4g} {zh}到 {end:.4g}（自{line.where(i)}起未恢复）：{kind.zh}。",
-        (line.evidence(i), line.evidence(len(line) - 1)),
-        {"metric": line.name, "before": first, "after": last, "at": float(line.x[i])},
+        f"{line.said} {verb} from {begin:.4g} to {end:.4g}, for good from {line.where(i)} on{en}: {kind.en}.",
+        f"{line.said} 从 {begin:.4g} {zh}到 {end:.4g}（自{line.where(i)}起未恢复）{too}：{kind.zh}。",
+        tuple(x.evidence(at) for x, at in ((line, i), (line, -1), (kept, -1)) if x is not None),
+        {"metric": line.name, "before": first, "after": last, "at": float(line.x[i])}
+        | ({"names": kept.said} if kept is not None else {}),
     )  # fmt: skip
 
 
+def _since(values: np.ndarray, bound: float) -> int:
+    """From where on all values are above a bound."""
+    inside = np.flatnonzero(~(values > bound))
+    return min(int(inside[-1]) + 1 if len(inside) else 0, len(values) - 1)
+
+
+def _kept(memory: Line, at: int, lines: Sequence[Line]) -> Line | None:
+    """The measure that was level as long as the memory was, and went the same way since. Where the memory grows from
+    the beginning, all that counts up goes with it, and nothing is named."""
+    near = (x for x in lines if (x.file, x.group, x.attempt) == (memory.file, memory.group, memory.attempt))
+    for x in near if min(at, len(memory) - at) >= max(LEAST, len(memory) // 20) else ():
+        key = plain(x.key)
+        if _PATTERNS[OF_ROWS][0].search(key) or of_time(key) or not np.array_equal(x.x, memory.x):
+            continue
+        y, first = x.values, float(np.median(x.values[:at]))
+        level = np.abs(y[:at] - first).max() <= (y[-1] - first) / BEGINS
+        if level and y[-1] > 2 * abs(first) and np.corrcoef(y[at:], memory.values[at:])[0, 1] >= ALIKE:
+            return x
+    return None
+
+
 SCORE = bounded(
-    r"(?:^|_)(?:acc(?:uracy)?|score|f1|bleu|em|exact_match|pass_(?:at_|k_)?\d{1,3}|win_?rate|wins?|pref(?:erence)?|judge\w{0,10}|recall"
+    r"(?:^|_)(?:acc(?:uracy)?|score|f1|bleu|em|exact_match|pass_?(?:at_|k_)?\d{1,3}|win_?rate|wins?|pref(?:erence)?|judge\w{0,10}|recall"
     r"|precision|map\w{0,6}|miou|humaneval|mbpp|gsm8k|math\w{0,5}|mmlu\w{0,8}|ifeval|bbh|drop|hellaswag|arc\w{0,10}|triviaqa"
     r"|winogrande|piqa|boolq|truthfulqa|mt_bench|alpaca\w{0,8}|准确率|胜率|得分)(?:_|$)"
 )

@@ -82,6 +82,7 @@ CODES = declare(
     ("job-gave-way", JOINED, "a job was ended on a machine on which another, handed in a moment before, then began"),
     ("trained-items-learned-alone", JOINED, "scores of the trained items climb along the training, others do not"),
     ("jump-unwitnessed", JOINED, "the one number of a log jumps and stays, and nothing beside it was written down"),
+    ("steps-do-more", JOINED, "a step takes longer from one place on, and the throughput beside it does not fall"),
     ("slowdown-unwitnessed", JOINED, "a training slows down for good, and only the whole step was timed"),
     ("score-without-terms", JOINED, "of two scores on one set only one says how it was measured"),
     ("failures-preceded-by", JOINED, "a row before each failure of a log has a value that hardly another row has"),

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...documents.stated import Stated
 from ...findings import Finding, declare
+from ...settings import Settings
 from ...tables.table import Table
-from . import ends, groups, loops, markers, masked, overlap, phrases, same, scorers, tokens, toolcalls, troubled
+from ..line import Line
+from . import (
+    ends,
+    groups,
+    loops,
+    markers,
+    masked,
+    overlap,
+    phrases,
+    same,
+    scorers,
+    tokens,
+    toolcalls,
+    trained,
+    troubled,
+)
 
 TEXTS = "texts in tables"
 MOST_TABLES, MOST_ROWS = 200, 20_000
@@ -23,6 +40,7 @@ CODES = declare(
     ("rows-carry-errors", TEXTS, "a good part of the rows of a table carries an error of the program"),
     ("phrase-paid", TEXTS, "a reward goes with one phrase at the end or the beginning of the answers"),
     ("length-reward-correlation", TEXTS, "among the answers to one prompt the score goes with their length"),
+    ("prompts-over-limit", TEXTS, "prompts of what is trained on are longer than the length limit"),
     ("labels-on-prompt", TEXTS, "of a dump of tokens, those of the person are trained on"),
     ("labels-beside-answers", TEXTS, "of a dump of tokens, labels begin or end in the middle of the answers"),
     ("loss-over-all-tokens", TEXTS, "nearly all tokens are in the loss, where a part of them was or should be"),
@@ -46,16 +64,24 @@ LOOKS = (
 )
 
 
-def of_texts(tables: Sequence[Table], cases: Sequence[Table] = ()) -> list[Finding]:
+def of_texts(
+    tables: Sequence[Table],
+    cases: Sequence[Table] = (),
+    settings: Settings | None = None,
+    stated: Sequence[Stated] = (),
+    lines: Sequence[Line] = (),
+) -> list[Finding]:
     """What the texts of a run's tables say; of the rows in files of metrics, which of them failed."""
     some = [t for t in tables[:MOST_TABLES] if len(t) <= MOST_ROWS]
     known = {t.file for t in some}
     beside = (f for t in cases if t.file not in known and len(t) <= MOST_ROWS for f in troubled.failed_rows(t))
     return [
-        *(f for t in some for f in loops.looping(t, some)),
+        *(f for t in some if not trained.trained_on(t, settings) for f in loops.looping(t, some)),
         *(f for t in some for look in LOOKS for f in look(t)),
         *beside,
         *overlap.overlapping(some),
         *same.across(some),
         *groups.alike_across(some),
+        *trained.over_limit(some, settings, stated),
+        *masked.nearly_all(lines, stated),
     ]
