@@ -85,6 +85,8 @@ _AROUND = tuple(
 )
 """What is cut off a name, one at a time: the device, the way of averaging (two places), the group it is shown in."""
 _UNIT = re.compile(r"_?[(\[]([^()\[\]]{1,24})[)\]]$|_(?:in_)?(ms|mib|mb|gb|nats?|%)$|_in_(s|sec|seconds)$")
+_TIMES = re.compile(r"_?[(\[]?_?[x×*]?_?(?:1e\+?|10\^)0?([1-9])[)\]]?$")
+"""What a rate was multiplied with before it was written: `lr_1e4`, `lr (x1e6)`. A negative power names a setting."""
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Where the next word of a name without blanks begins: `TrainLoss`."""
 _WORD = re.compile(r"[-_/(). ]")
@@ -111,6 +113,11 @@ def _canonical(key: str) -> tuple[str, float, int] | None:
     if hit:
         unit = UNITS.get(plain)
         return hit[0], unit.scale if unit and unit.metric == hit[0] else 1.0, hit[1]
+    if (times := _TIMES.search(plain)) and times.start():
+        rate = _canonical(plain[: times.start()])
+        return (
+            (rate[0], rate[1] / 10 ** int(times[1]), _LOOSE + rate[2]) if rate and rate[0] == "learning_rate" else None
+        )
     if len(plain) > 120 or _CAPACITY.search(plain) or _WORDS.isdisjoint(_WORD.split(plain)):
         return None
     found = _meaning(plain, 6) or (_meaning(plain.replace("-", "_"), 6) if "-" in plain else None)

@@ -9,15 +9,20 @@ from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePosixPath
 
+import numpy as np
+
 from ...tools.findings import Evidence, Finding
-from ...tools.relate.line import CLOCK, plain
+from ...tools.relate.line import CLOCK, Line, plain
 from ...tools.relate.moves import Move
 from ...tools.relate.relate import Related
 from ...tools.tables.usual import usual
+from ...tools.vocabulary import VOCABULARY
 
 SLACK = 0.02
 """Share of the run by which two places may lie apart and still be one."""
 _UNITS = re.compile(r"_(?:m?hz|ghz|c|w|[kmgt]i?b|bytes|pct|percent|ms|s|sec|seconds|[kmg]i?b_s|count|mean|avg)$")
+_PERCENT = re.compile(r"(?i)(?:^|[_\W])(?:pct|percent(?:age)?)(?:$|[_\W])|[%％]|百分")
+"""A name that says that its numbers are in percent: a share of them is a hundredth."""
 _BARE = re.compile(
     r"(?:(?:mean|avg|average|median|rating|score|value|result|grade|mark|win|rate|评分|得分|分数|均值|\d+)_?)+"
 )
@@ -97,9 +102,18 @@ class Asked:
         if (setting := self.related.settings.get(name)) is not None and isinstance(setting.value, (int, float)):
             return float(setting.value), f"{name} {setting.raw}", (setting.evidence(),)
         if found := self.of(name):
-            last = found[0].ends[1]
-            return last, f"{found[0].line.said} {last:.4g}", (found[0].line.evidence(len(found[0].line) - 1),)
+            line, last = found[0].line, found[0].ends[1]
+            of = 100 if _in_percent(line) else 1
+            return last / of, f"{line.said} {last:.4g}{'%' if of > 1 else ''}", (line.evidence(len(line) - 1),)
         return None
+
+
+def _in_percent(line: Line) -> bool:
+    """Whether a share is written in percent: by its name, and by values that no share has."""
+    metric = VOCABULARY.get(line.name)
+    if metric is None or metric.unit != "1" or not _PERCENT.search(line.key):
+        return False
+    return float(np.nanmax(line.values, initial=0.0)) > 1
 
 
 def _untimed(key: str) -> str:

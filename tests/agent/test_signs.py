@@ -294,3 +294,31 @@ def test_what_two_runs_in_folders_of_their_own_show_is_not_joined():
 def test_what_is_counted_by_the_second_or_how_wide_it_is_is_no_quality(name, sign, told):
     run = asked(reward=stepped(0.2, 0.8), **{name: stepped(6.0, 2.0)})
     assert (holds(read(f"rises(reward) with {sign}"), run) is not None) == told
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "holds_"),
+    [
+        ("approx_kl_old", "clip_pct", False),
+        ("importance_ratio_max", "clip_share", False),
+        ("grad_norm", "clip_pct", True),
+        ("approx_kl_old", "grad_clip_share", True),
+    ],
+)
+def test_what_is_clipped_beside_a_ratio_is_the_policy_and_no_gradient(tmp_path, beside, name, holds_):
+    rows = "".join(
+        f"{i},{0.02 + i / 900:.4f},{(4 if name.endswith('pct') else 0.04) * (1 + i / 30):.3f}\n" for i in range(1, 200)
+    )
+    (tmp_path / "a.csv").write_text(f"update,{beside},{name}\n{rows}")
+    run = Asked(relate(SeriesTable(), read_tables(tmp_path / "a.csv", "a.csv"), Settings()), ())
+    assert bool(holds(read("above(grad_clip_rate, 0.05) and rises(grad_clip_rate)"), run)) is holds_
+    assert bool(holds(read("rises(clip_fraction)"), run)) is not holds_
+
+
+@pytest.mark.parametrize(("last", "told"), [(3.1, False), (31.0, True)])
+def test_a_share_in_percent_is_compared_as_a_share(last, told):
+    column = Column("grad_clip_pct", "measure", "grad_clip_rate", "", np.full(N, last))
+    axis = Column("step", "axis", "step", "", np.arange(1.0, N + 1))
+    table = Table("log.csv", "", (axis, column), np.arange(2, N + 2))
+    run = Asked(relate(SeriesTable(), [table], Settings()), ())
+    assert bool(holds(read("above(grad_clip_rate, 0.05)"), run)) is told

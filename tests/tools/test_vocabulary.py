@@ -84,3 +84,18 @@ def test_neighbours_and_judged_evaluations_have_a_direction():
 
 def test_metrics_that_units_name_exist():
     assert {unit.metric for unit in UNITS.values()} - {""} <= VOCABULARY.keys()
+
+
+@pytest.mark.parametrize(
+    ("key", "scale"),
+    [("lr_1e4", 1e-4), ("LR (x1e6)", 1e-6), ("learning_rate*1e5", 1e-5), ("学习率(×1e6)", 1e-6), ("lr (1e-4)", 1e-4)],
+)
+def test_a_rate_that_was_multiplied_before_it_was_written(key, scale):
+    hit = canonical(key)
+    assert hit is not None
+    assert (hit[0], hit[1]) == ("learning_rate", pytest.approx(scale))
+
+
+@pytest.mark.parametrize("key", ["lr_1e-4", "loss_1e4", "steps_1e6"])
+def test_what_names_a_setting_or_another_measure_is_no_rate(key):
+    assert (canonical(key) or ("",))[0] != "learning_rate"

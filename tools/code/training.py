@@ -67,6 +67,8 @@ class Training:
                     continue
                 if found := boundary(self.program, test) or self._set_back(test, positive):
                     return Accumulation(found[0], test, found[1], positive)
+                if positive and (count := self._last_pass(test)) is not None:
+                    return Accumulation(count, test, closes=True)
         for loop in backwards[0].loops:
             if isinstance(loop, (ast.For, ast.AsyncFor)) and all(loop not in s.loops for s in steps):
                 origin = self.program.origin(loop.iter)
@@ -94,6 +96,21 @@ class Training:
         return behind is not None and behind.kind == "step" and behind.guards == backward.guards and (
             behind.loops == backward.loops)  # fmt: skip
 
+    def _last_pass(self, test: ast.expr) -> ast.expr | None:
+        """How many passes the loop makes, where a condition holds in its last one: `k == n - 1` of `range(n)`."""
+        loop = self.node
+        made = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+        if not isinstance(made, ast.Call) or len(made.args) != 1 or not isinstance(loop, (ast.For, ast.AsyncFor)):
+            return None
+        way, of = last(self.program.path(made.func)), self.program.code(made.args[0])
+        counter = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+        ends = {"range": (f"{of} - 1",), "enumerate": (f"len({of}) - 1",)}.get(way, ())
+        for node in self.program.traced(test, 2):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.GtE)) and key(node.left) == key(
+                    counter) and self.program.code(node.comparators[0]) in ends:  # fmt: skip
+                return node.comparators[0].left if isinstance(node.comparators[0], ast.BinOp) else None
+        return None
+
     def _set_back(self, test: ast.expr, positive: bool) -> tuple[ast.expr, ast.expr] | None:
         """(how many, the counter) of `count == n`, where the counter is raised in each pass and set to 0 under it."""
         if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.GtE)) or not positive:
@@ -116,6 +133,8 @@ class Accumulation:
     left: ast.expr | None = None
     """What is divided in the condition: `step + 1` of `(step + 1) % n`."""
     positive: bool = True
+    closes: bool = False
+    """Whether the step is made in the last pass of the loop: what is done once for it stands around the loop."""
 
 
 def window(program: Program, over: ast.expr) -> ast.expr | None:

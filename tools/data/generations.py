@@ -123,9 +123,16 @@ def add_answers(out: Answers, file: str, line: int, value: Any) -> None:
         _add_answer(out, file, line, answer, reward)
         if out.total < ANSWERS_KEPT and seen.prompt:
             out.prompts.setdefault(prompt, []).append(len(answer))
-            out.groups.setdefault((file, prompt), []).append(hash(answer))
+            if not _greedy(value):
+                out.groups.setdefault((file, prompt), []).append(hash(answer))
             if reward is not None:
                 out.rewards.setdefault((file, prompt), []).append(reward)
+
+
+def _greedy(value: Any) -> bool:
+    """Whether a record says that its answer was not drawn: asked again, it must come out the same."""
+    said = value if isinstance(value, Mapping) else {}
+    return said.get("temperature") == 0 or said.get("do_sample") is False or said.get("top_k") == 1
 
 
 def _add_answer(out: Answers, file: str, line: int, answer: str, reward: float | None) -> None:

@@ -38,6 +38,8 @@ class Document:
     claims: tuple[Claim, ...] = ()
     cut: str = ""
     """Why not all of it was read; empty where it was."""
+    left: bool = False
+    """Whether that is because nothing before tells of a run, and no name says that it should: it is no document."""
 
 
 def read_document(path: Path, name: str) -> Document:
@@ -84,11 +86,14 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
     hunks, rest = diffs.split(lines)
     events = list(islice(diffs.events(hunks, name), EVENTS + 1))
     meant: list[Claim] = []
-    quiet = QUIET if _NAMES.search(PurePath(name).name) or _MARKUP.search(name) else UNNAMED
+    called = _NAMES.search(PurePath(name).name) or _MARKUP.search(name)
+    quiet = QUIET if called else UNNAMED
     for i, said in enumerate(sentences(rest, name)):
         if i >= SENTENCES:
             cut = cut or f"over the limit of {SENTENCES} sentences"
             break
+        if i >= quiet and not called and not events and not meant:
+            return Document(cut=cut or f"its first {quiet} sentences tell nothing of a run", left=not cut)
         if i >= quiet and len(events) + len(meant) < i / quiet:
             cut = cut or f"{quiet} sentences tell nothing of a run"
             break

@@ -37,6 +37,13 @@ CLOCK = 1e8
 """Places from which on they are seconds since the epoch: neither steps nor a clock without a year."""
 _WAITED = re.compile(r"(?:^|_)(?:ttft|tpot|itl|e2e|latency|time_to_first_token|time_per_output_token)(?:_|$)")
 """What a request takes; a zero is that there was none."""
+_OF_A_POLICY = frozenset(("ppo_kl", "policy_loss", "clip_fraction"))
+_RATIO = re.compile(
+    r"(?:^|_)(?:ratio|is_weights?|importance\w{0,10})(?:_|$)|(?:^|_)(?:ppo|approx|old|behavio\w{1,5})_?kl"
+    r"|kl_?(?:old|behavio\w{1,5})|重要性"
+)
+"""Measures that only a policy's loss has: what is clipped beside them is its ratio."""
+_GRADIENT = re.compile(r"(?:^|_)(?:g|grads?|gradients?|g?norm)(?:_|$)|grad|梯度|范数")
 FEWEST_MEMBERS = 3
 """Machines or ranks that print one measure, from which on what stands before the colon is their name."""
 _MEMBER = re.compile(
@@ -131,9 +138,18 @@ def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, .
     found = _by_member([_of_series(s) for s in series])
     seen = {(line.file, plain(line.key)) for line in found}
     found += [line for table in tables for line in _of_table(table) if (line.file, plain(line.key)) not in seen]
-    found = [line.only(line.values != 0) if means(_WAITED, line.key) else line for line in found]
+    found = [line.only(line.values != 0) if means(_WAITED, line.key) else line for line in _clipped(found)]
     whole = [line for line in found if len(line) > 1 and line.name not in COUNTS]
     return tuple(sorted(whole, key=lambda line: -len(line))[:MOST_LINES])
+
+
+def _clipped(lines: list[Line]) -> list[Line]:
+    """The lines, with a share that is clipped beside a policy's ratio or KL as the policy's: only where its name speaks
+    of gradients is it theirs."""
+    policies = {line.file for line in lines if line.name in _OF_A_POLICY or means(_RATIO, line.key)}
+    return [replace(line, name="clip_fraction")
+            if line.name == "grad_clip_rate" and line.file in policies and not means(_GRADIENT, line.key) else line
+            for line in lines]  # fmt: skip
 
 
 def _by_member(lines: list[Line]) -> list[Line]:

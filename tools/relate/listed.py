@@ -27,6 +27,11 @@ TOKENIZER = bounded(
     r"|bpe[\w.-]*)$"
 )
 """Files that turn a text into the numbers that the weights were trained on."""
+KEPT_BESIDE = bounded(
+    r"(?i)(?:^|/)(?:(?:tokenizer|vocab|merges|spiece|sentencepiece|special_tokens|added_tokens|config|generation_config"
+    r"|model|adapter|pytorch_model|params)[\w.-]*|[\w.-]*\.(?:safetensors|bin|pt|pth|gguf|py|sh|ya?ml|toml))$"
+)
+"""Files that a folder of weights or a run has a copy of, and that nobody reads as data."""
 FROM = bounded(
     r"(?i)(?:^|[^a-z])(?:base|baseline|parent|pre-?train\w*|init\w*|orig(?:inal)?|train(?:ed|ing)?|saved|checkpoint|ckpt"
     r"|upstream|old)(?:[^a-z]|$)|底座|基座|训练|原始|原版|初始"
@@ -53,7 +58,7 @@ def _repeated(table: Table) -> Iterator[Finding]:
     said, names = texts(digest), texts(file)
     by: dict[str, set[str]] = {}
     for value, name in zip(said.tolist(), names.tolist(), strict=True):
-        if len(value) >= LENGTH:
+        if len(value) >= LENGTH and not KEPT_BESIDE.search(name):
             by.setdefault(value, set()).add(name)
     again = {value: some for value, some in by.items() if len(some) > 1}
     if not again or len(set(names.tolist())) < len(table):
@@ -78,9 +83,11 @@ def _other_tokenizer(table: Table) -> Iterator[Finding]:
     digests = [c for c in table.columns if c is not file and _digests(c)]
     if file is None or not 1 <= len(table) <= 200:
         return
-    for name in dict.fromkeys(v for v in texts(file).tolist() if TOKENIZER.search(v.strip())):
-        rows = np.flatnonzero(texts(file) == name).tolist()
-        sides = _sides(table, rows, digests)
+    paths = [v.strip() for v in texts(file).tolist()]
+    leaves = np.asarray([v.rpartition("/")[2] for v in paths], object)
+    for name in dict.fromkeys(leaf for leaf, v in zip(leaves.tolist(), paths, strict=True) if TOKENIZER.search(v)):
+        rows = np.flatnonzero(leaves == name).tolist()
+        sides = _sides(table, rows, digests) or _folders(paths, rows, digests)
         for (one, a, i), (other, b, j) in combinations(sides, 2):
             if a != b and len(sides) <= MOST_SIDES and bool(FROM.search(one)) != bool(FROM.search(other)):
                 yield _tokenizers(table, name, (one, a, i), (other, b, j))
@@ -103,6 +110,11 @@ def _sides(table: Table, rows: Sequence[int], digests: Sequence[Column]) -> list
     label = next((c for c in table.columns if c.values.dtype.kind == "O" and c not in digests
                   and len({texts(c)[i] for i in rows}) == len(rows) > 1), None)  # fmt: skip
     return [(texts(label)[i], _bare(digests[0], i), i) for i in rows] if digests and label is not None else []
+
+
+def _folders(paths: Sequence[str], rows: Sequence[int], digests: Sequence[Column]) -> list[Side]:
+    """What each folder has, where the paths alone tell the rows apart."""
+    return [(paths[i].rpartition("/")[0], _bare(digests[0], i), i) for i in rows] if len(digests) == 1 else []
 
 
 def _bare(column: Column, i: int) -> str:

@@ -145,6 +145,8 @@ class _Found:
     events: tuple[Event, ...] = ()
     claims: tuple[Claim, ...] = ()
     failed: str = ""
+    none: str = "no table was found in it"
+    """What is said of a file without rows."""
     cut: str = ""
     whole: bool = True
     """Whether having read it needs no rows: prose."""
@@ -157,7 +159,7 @@ class _Found:
         points, lines = max(sum(map(len, self.series)), points), len(self.events) + len(self.claims)
         cut = self.cut or next((t.cut for t in self.tables if t.cut), "")
         if self.failed or not (self.whole or rows):
-            return Account(self.failed or "no table was found in it", False, broken=bool(self.failed))
+            return Account(self.failed or self.none, False, broken=bool(self.failed))
         return Account(cut, True, rows, points, lines, any(s.metric in VOCABULARY for s in self.series))
 
 
@@ -204,6 +206,8 @@ def _document(artifact: Artifact) -> _Found:
     if rows.tracked:
         return rows
     said = read_document(artifact.path, artifact.name)
+    if said.left:
+        return replace(rows, none=said.cut)
     return replace(rows, events=said.events, claims=said.claims, cut=said.cut, whole=True)
 
 

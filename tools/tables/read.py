@@ -20,7 +20,7 @@ from .console import read_text
 from .delimited import SAMPLE_LINES, read_delimited
 from .lined.called import read_called
 from .lined.dicts import read_printed, read_shown
-from .lined.listings import read_listing
+from .lined.listings import read_digests, read_listing
 from .lined.pairs import read_lined
 from .lined.pressed import read_pressed
 from .lined.profiler import read_profiled
@@ -230,9 +230,10 @@ def _of_lines(path: Path, suffix: str) -> Iterator[Raw]:
         if found:
             yield from found
             return
-    if suffix not in DELIMITED and (listed := list(read_listing(_Bounded(path, LINED)))):
-        yield from listed
-        return
+    for reader in (read_listing, read_digests) if suffix not in DELIMITED else ():
+        if listed := list(reader(_Bounded(path, LINED))):
+            yield from listed
+            return
     lines = _Bounded(path, LOG_LINES if suffix in LINES else TEXT_LINES)
     printed = list(read_text(lines))
     for raw in printed:

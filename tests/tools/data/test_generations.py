@@ -189,3 +189,12 @@ def test_a_fall_against_an_earlier_dump_is_found(tmp_path):
     now, then = ([write(tmp_path / f"{n}.jsonl", codes_dump(rng, (s, 1)))] for n, s in (("now", 0.3), ("then", 1)))
     assert set(codes(codebook(now, size=256, before=then))) == {"codebook-collapse"}
     assert codes(codebook(now, size=256)) == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [({}, True), ({"temperature": 0.8}, True), ({"temperature": 0}, False), ({"do_sample": False}, False)],
+)
+def test_answers_that_were_not_drawn_are_the_same_by_nature(tmp_path, said, told):
+    rows = edited(lambda r, i: r | {"responses": r["responses"][:1] * 4} | said, 0.8)
+    assert ("group-identical" in codes(generations([write(tmp_path / "a.jsonl", rows)]))) is told

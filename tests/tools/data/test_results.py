@@ -87,3 +87,23 @@ def test_only_the_version_differs(tmp_path):
 )  # fmt: skip
 def test_silent(tmp_path, files):
     assert codes(tmp_path, files) == []
+
+
+def split_board(split, acc, exact):
+    return {"model": "/w/heron-3b", "split": split, "metrics": {"accuracy": acc, "normalized_exact_rate": exact}}
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (("eval_dev.json", split_board("dev", 0.95, 0.9), "eval_ood.json", split_board("ood", 0.81, 0.7)), False),
+        (("a.json", {"model": "/w/h-3b", "num_fewshot": 0, "scores": {"gsm8k": 0.51, "match_normalized_rate": 0.4}},
+          "b.json", {"model": "/w/h-3b", "num_fewshot": 0, "scores": {"gsm8k": 0.66, "match_normalized_rate": 0.7}}),
+         False),
+        (("monday.json", split_board("dev", 0.95, 0.9), "friday.json", split_board("ood", 0.81, 0.7)), True),
+    ],
+    ids=["announced", "a measure is no setting", "split changed silently"],
+)  # fmt: skip
+def test_parts_that_the_files_announce_are_two_sets_and_a_measure_is_no_setting(tmp_path, files, told):
+    first, one, second, other = files
+    assert bool(codes(tmp_path, {first: one, second: other})) is told

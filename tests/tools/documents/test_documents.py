@@ -192,6 +192,8 @@ def test_a_file_that_nobody_calls_notes_is_left_after_fewer_sentences_that_tell_
     assert f"{UNNAMED} sentences" in read(tmp_path, "hypo.units-best.txt", told).cut
     (event,) = read(tmp_path, "notes.txt", told).events
     assert (event.step, event.new) == (1200, "1e-4")
+    assert read(tmp_path, "hypo.units-best.txt", told).left
+    assert not read(tmp_path, "notes.txt", "the birds are well\n" * (QUIET + 20)).left
     early = "- step 1200: lr 3e-5 -> 1e-4\n" + lines
     assert len(read(tmp_path, "monday.txt", early).events) == 1
 

@@ -182,6 +182,24 @@ def test_of_few_points_only_many_passes_show_rows_known_by_heart(tmp_path, losse
     assert found(tmp_path, "\n".join(map(json.dumps, rows_)) + "\n") == told
 
 
+@pytest.mark.parametrize(
+    ("level", "epochs", "more", "told"),
+    [
+        (0.08, 33, {}, True),
+        (0.07, 24, {}, True),
+        (0.08, 12, {}, False),  # fewer passes
+        (0.16, 33, {}, False),
+        (0.08, 33, {"eval_loss": lambda x: 2.4 - x}, False),  # other rows are looked at
+        (0.08, 33, {"eval_accuracy": lambda x: 0.2 + 0.4 * x}, False),
+    ],
+)
+def test_after_dozens_of_passes_that_nothing_checks_a_low_loss_is_of_rows_known_by_heart(
+    tmp_path, level, epochs, more, told
+):
+    history = rows(loss=falling(level, start=3.2), epoch=lambda x: epochs * x, **more)
+    assert ("train-loss-memorised" in found(tmp_path, history)) is told
+
+
 def test_a_language_model_from_scratch_cannot_know_other_text_as_well(tmp_path):
     """Whatever the epochs: text has an entropy of its own."""
     assert found(tmp_path, rows(loss=falling(0.15, start=10.7))) == {"train-loss-memorised": "S2"}

@@ -107,6 +107,19 @@ def test_and_no_less_where_it_does_not(score):
     assert told(RISING, score)["eval-loss-rising"] == "S2"
 
 
+@pytest.mark.parametrize(
+    ("loss", "score", "severity"),
+    [
+        ([0.31, 0.312, 0.314, 0.315, 0.317], [0.9428, 0.9435, 0.9444, 0.9447, 0.9448], "S3"),
+        ([0.31, 0.312, 0.314, 0.315, 0.317], [0.9428, 0.9435, 0.9444, 0.9441, 0.9443], "S2"),
+        ([0.31, 0.34, 0.37, 0.40, 0.43], [0.9428, 0.9435, 0.9444, 0.9447, 0.9448], "S2"),
+    ],
+)
+def test_a_slight_rise_is_less_where_a_score_near_its_top_gains_each_time(loss, score, severity):
+    found = told(series("eval_loss", loss, LATER), series("eval_mean_token_accuracy", score, LATER))
+    assert found["eval-loss-rising"] == severity
+
+
 def test_a_loss_known_by_heart_is_less_where_the_task_improves():
     epochs = series("epoch", np.linspace(0, 12, 300))
     known = series("loss", 0.9 * np.exp(-np.arange(300) / 30) + 1e-3)

@@ -35,3 +35,23 @@ def test_tokenizers_of_models_that_have_nothing_to_do_with_each_other_are_not_to
 
 def test_weights_that_differ_are_what_training_is_for(tmp_path):
     assert not codes(tmp_path, "run,file,sha1", "base,model.safetensors,9f21c07a", "this,model.safetensors,c4417be0")
+
+
+A, B = "ab12" * 16, "cd34" * 16
+SUMS = ("{a}  /ckpt/base-7b/{t}", "{a}  /ckpt/base-7b/config.json", "{a}  /runs/7/config.json", "{b}  /runs/7/tok/{t}")
+
+
+@pytest.mark.parametrize("form", ["{d}  {p}", "{d} *{p}", "SHA256 ({p}) = {d}"])
+@pytest.mark.parametrize(("other", "told"), [(B, True), (A, False)])
+def test_digests_as_the_tools_print_them_tell_another_tokenizer_and_no_copy_of_a_configuration(
+    tmp_path, form, other, told
+):
+    rows = [s.format(a=A, b=other, t="tokenizer.json").split("  ") for s in SUMS]
+    found = codes(tmp_path, "# on node 3", *(form.format(d=d, p=p) for d, p in rows), name="sums.txt")
+    assert found == ({"tokenizer-files-differ"} if told else set())
+
+
+def test_data_that_lie_there_twice_are_still_told(tmp_path):
+    rows = [f"{d * 8}  /data/part-{i:03d}.jsonl" for i, d in enumerate(("a1b2", "c3d4", "a1b2", "e5f6", "0718"))]
+    assert codes(tmp_path, *rows, name="md5sum.txt") == {"files-repeated"}
+    assert not codes(tmp_path, "deadbeef is a word", "cafe0123  and so is this", name="words.txt")

@@ -165,6 +165,21 @@ def test_a_fall_behind_the_first_checkpoint_is_that_of_the_whole_training():
     assert "score-falls-at-checkpoint" not in found
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([36.5, 43.6, 49.4, 53.4, 53.7, 51.3, 49.1, 45.4, 42.5, 38.3, 39.0, 34.6], False),
+        ([71.0, 74.5, 74.0, 70.9, 67.2, 63.0, 58.9, 55.8, 51.2], False),
+        ([36.5, 43.6, 49.4, 51.4, 53.7, 54.1, 54.9, 46.4, 45.5, 46.3, 47.0, 47.6], True),
+        ([71.0, 72.5, 72.0, 73.9, 74.2, 61.0, 61.9, 60.8, 62.2], True),
+    ],
+    ids=["a slide", "another", "a fall", "another fall"],
+)
+def test_a_row_that_comes_down_bit_by_bit_fell_at_no_checkpoint(values, told):
+    found = codes(relate(SeriesTable(), [checkpoints([v / 100 for v in values], n=800)]))
+    assert ("score-falls-at-checkpoint" in found) is told
+
+
 def test_noise_alone_and_rows_measured_differently_are_no_fall():
     assert codes(relate(SeriesTable(), [checkpoints(FELL[:10])])) == []
     mixed = checkpoints(FELL)

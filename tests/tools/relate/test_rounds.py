@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.tools.relate.earlier.rounds import worse_with_made
+from triage.tools.relate.earlier.rounds import worse_unless_left_out, worse_with_made
 from triage.tools.tables.read import read_tables
 
 HEAD = "run,warmup,num_generated,num_human,self_bleu,hallucination_rate,bleu"
@@ -37,3 +37,20 @@ def test_one_measure_alone_and_parts_that_nobody_made_say_nothing(tmp_path):
     rows = [row(f"g{i}", s, s) for i, s in enumerate(SHARES)]
     assert not told(tmp_path, rows, HEAD.replace("hallucination_rate", "chrf"))
     assert not told(tmp_path, rows, HEAD.replace("num_generated", "num_web"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("model,data,distinct-2,hallucination_rate\na,mix9 all,0.03,0.19\nb,mix9 without synthetic,0.08,0.06\n", True),
+        ("模型,数据,多样性,编造率\n甲,三版 全部,0.02,0.21\n乙,三版 去掉合成,0.07,0.05\n丙,三版 全部,0.03,0.2\n", True),
+        ("model,data,distinct-2,hallucination_rate\na,mix9 all,0.08,0.06\nb,mix9 without synthetic,0.08,0.06\n", False),
+        ("model,data,distinct-2,hallucination_rate\na,mix9 all,0.03,0.05\nb,mix9 without synthetic,0.08,0.06\n", False),
+        ("model,data,distinct-2,hallucination_rate\na,mix9 all,0.03,0.19\nb,mix9 without forum,0.08,0.06\n", False),
+        ("model,data,latency,accuracy\na,mix9 all,30,0.19\nb,mix9 without synthetic,8,0.66\n", False),
+    ],
+    ids=["en", "zh", "alike", "one is better", "another source", "other measures"],
+)
+def test_what_is_better_once_made_data_are_left_out(tmp_path, text, told):
+    (tmp_path / "ab.csv").write_text(text)
+    assert bool([*worse_unless_left_out(read_tables(tmp_path / "ab.csv", "ab.csv"))]) is told

@@ -78,6 +78,8 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
             or not training.of("backward")
         ):
             continue
+        if training.accumulation and training.accumulation.closes and _cleared_around(view, training):
+            continue
         if any("zero" in (n := _called(view, e)) or "clear" in n or n == "prepare" for e in training.of("call")):
             continue
         if (
@@ -90,6 +92,12 @@ def zero_grad_missing(view: View) -> Iterator[Fault]:
         fix = (after(view.program.statement(steps[0].node), f"{on}.zero_grad()"),) if on and steps[0].depth == 0 else ()
         yield Fault(steps[0].node, "the gradients are never cleared: each step adds those of all steps before",
                     "梯度从不清零：每一步都叠加了之前所有步的梯度", fix)  # fmt: skip
+
+
+def _cleared_around(view: View, training: Training) -> bool:
+    """Whether the loop right around this one clears the gradients, once for each step."""
+    around = [n for loop in training.outer[:1] for n in walk(loop) if isinstance(n, ast.Call)]
+    return any("zero_grad" in last(view.program.path(n.func)) or "zero_grad" in key(n.func) for n in around)
 
 
 def _called(view: View, event: Event) -> str:

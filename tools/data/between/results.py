@@ -40,6 +40,10 @@ MATERIAL = bounded(
     r"|scor(?:ing|er)(?:$|_)|(?:match|metric)_(?:mode|type)$|样例数|少样本|模板|提示词|抽取|过滤|划分"
 )
 """Settings that move a score by themselves."""
+MEASURED = bounded(r"(?i)(?:^|[_-])(?:rate|acc\w*|f1|precision|recall|ratio|share|score|match|em|mean|avg)$|[率分]$")
+"""Of a number: that it was measured, whatever its name says of how (`normalized_exact_rate`)."""
+PART = bounded(r"(?i)(?:^|_)(?:split|subset|partition|fold)$|划分|子集")
+"""Which part of the items was asked."""
 TEMPLATE = bounded(r"(?i)template|multi_?turn|模板")
 VERSION = bounded(
     r"(?i)^versions?$|(?:lm_?eval|harness|opencompass|lighteval|eval\w*|framework|suite|task|benchmark|runner)_?"
@@ -195,6 +199,8 @@ def _setting(result: Result, path: Sequence[str], task: str, leaf: Any) -> None:
     if isinstance(leaf, list):
         return
     name = next((p for p in reversed(path) if p != task and MATERIAL.search(p.partition(",")[0])), "")
+    if name and MEASURED.search(name) and isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
+        return
     shown = "none" if leaf is None or leaf == "" else f"{leaf:g}" if isinstance(leaf, float) else str(leaf).strip()
     if name and "," not in name and not re.search(r"(?i)seed|_sha$|_hash$", name):
         (result.own.setdefault(task, {}) if task else result.general).setdefault(_plain(name), shown)
@@ -262,7 +268,7 @@ def _compared(a: Result, b: Result, every: Sequence[Result]) -> tuple[int, float
     moved = [t for t in tasks if t.clear]
     general = [(k, v, b.general[k]) for k, v in a.general.items() if b.general.get(k, v) != v]
     versions = [(k[0], v, b.versions[k]) for k, v in a.versions.items() if b.versions.get(k, v) != v]
-    if not moved or STUDY.search(a.file) or STUDY.search(b.file):
+    if not moved or STUDY.search(a.file) or STUDY.search(b.file) or _announced(a, b, general):
         return None
     shifted = [t for t in moved if t.apart]
     kept = [t for t in tasks if not t.apart and not t.clear]
@@ -281,6 +287,12 @@ def _compared(a: Result, b: Result, every: Sequence[Result]) -> tuple[int, float
     gap = max(abs(t.before - t.after) for t in moved)
     sure = same and bool(material)
     return (2 * sure + same), gap, _told(a, b, moved, kept, [*dict.fromkeys((*material, *versions))], sure, every)
+
+
+def _announced(a: Result, b: Result, general: Sequence[tuple[str, str, str]]) -> bool:
+    """Whether each file's own name says which part of the items it is of: two sets, and both were meant to be."""
+    return any(PART.search(name) and x.lower() in a.file.lower() and y.lower() in b.file.lower()
+               for name, x, y in general)  # fmt: skip
 
 
 def _told(a: Result, b: Result, moved: Sequence[Moved], kept: Sequence[Moved], apart: Sequence[tuple[str, str, str]],

@@ -43,6 +43,8 @@ LOW = 0.1
 """Training loss (nats) up to which dropout alone may make it twice that of the evaluation. Own judgement."""
 FAR = 0.1
 """Share that a score has left to gain from which on the rows it is taken of are no training rows. Own judgement."""
+SLIGHT = 0.05
+"""Share of its best by which the loss may rise where a score gets a little better each time. Own judgement."""
 LIFTED = 0.1
 """Share of its best by which one that bounces lies above it in the end. Own judgement."""
 HELD_OUT = re.compile(r"(?i)(?:^|[^a-z])(?:eval|val|valid|validation|test|dev)(?:[^a-z]|$)")
@@ -122,6 +124,8 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
     score = scored(track, points, step)
     if score and _by_heart(track, points, score, rise):
         score = score._replace(better=False)
+    elif score and rise < SLIGHT * abs(after[0]) and _climbs(score, step):
+        score = score._replace(better=True)
     more, more_zh, told = _beside(score, step)
     en = (
         f"{points.key} rises from its best {values[best]:.4g} at {where(points, best)} to {values[-1]:.4g} over "
@@ -135,6 +139,12 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
     data = {"best_step": step, "counted": points.step_is, "baseline": float(values[best]), "last": float(values[-1])}
     severity = S3 if score and score.better else S2
     yield finding("eval-loss-rising", severity, shown, en, zh, **data, **told, **_train_trend(track, points, step))
+
+
+def _climbs(score: Score, step: int) -> bool:
+    """Whether every evaluation from a step on, five or more, scores better than the one before."""
+    values = score.way * score.points.values[score.points.steps >= step]
+    return len(values) >= 5 and bool((np.diff(values) > 0).all())
 
 
 def _by_heart(track: Track, points: Series, score: Score, rise: float) -> bool:

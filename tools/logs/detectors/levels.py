@@ -26,6 +26,9 @@ NEAR_LOSS, NEAR_SHARE, NEAR_START = 0.03, 0.12, 0.25
 """How near the last loss, the accuracy and the first loss are to those of guessing, as shares. Own judgement."""
 MEMORISED, PASSES, MANY_PASSES = 0.05, 3.0, 10.0
 """Loss (nats) below which the training rows are known by heart, and epochs from which on that is a matter of passes."""
+OFTEN, UNCHECKED = 20.0, 0.1
+"""Epochs from which on a loss (nats) up to there is that of rows known by heart where nothing is held out to say
+otherwise. Own judgement."""
 FROM_SCRATCH, NO_TEXT = 6.0, 0.5
 """First loss (nats) of a language model without training, near the logarithm of its vocabulary, and a loss that no text
 allows: its own entropy is above 1 nat a token."""
@@ -189,7 +192,8 @@ error or a sum, of which next to nothing says that something was learned, and no
 
 @detector("train-loss-memorised", "the training loss is next to nothing after several passes", ["loss"], 5)
 def train_loss_memorised(track: Track) -> Iterator[Finding]:
-    """The loss ends below 0.05 nats (0.5 of a language model that began untrained), a twentieth of where it began,
+    """The loss ends below 0.05 nats (0.1 after twenty epochs without any evaluation; 0.5 of a language model that began
+    untrained), a twentieth of where it began,
     after at least three epochs where it did not, and no evaluation as low says that this carries over to other rows.
 
     A loss that was low from the start is masked or broken, not learned by heart. S3 where the task's own held-out score
@@ -204,7 +208,7 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
         return
     untrained, epochs = start > FROM_SCRATCH, max(beside, default=0.0) if epoch is None else float(max(epoch.values))
     first = start if untrained else float(loss.values[0]) if len(loss) < 8 else first
-    least = NO_TEXT if untrained else MEMORISED
+    least = NO_TEXT if untrained else UNCHECKED if epochs >= OFTEN and not _held_out(track) else MEMORISED
     few = len(loss) < 8 and epochs < MANY_PASSES
     if few or first <= least or not 0 <= last < least or last > first / 20 or (epochs < PASSES and not untrained):
         return
@@ -222,6 +226,11 @@ def train_loss_memorised(track: Track) -> Iterator[Finding]:
     severity = S3 if (score and score.better) or _carries_over(track) else S2
     levels = {"epochs": epochs, "baseline": first, "last": last}
     yield finding("train-loss-memorised", severity, [(loss, -1), (loss, 0)], en, zh, **levels)
+
+
+def _held_out(track: Track) -> bool:
+    """Whether anything was measured on other rows than those of the training."""
+    return track.points("eval_loss") is not None or any(True for _ in task_scores(track))
 
 
 def _carries_over(track: Track) -> bool:

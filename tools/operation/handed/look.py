@@ -7,6 +7,7 @@ from ...run import Run
 from .attention import attends_otherwise
 from .base import another_base, another_sum
 from .evaluated import left_out
+from .partly import one_part_sent, part_unmoved
 from .pushed import branch_never_sent, lands_short, named_otherwise
 from .read import texts
 from .requests import unnamed
@@ -31,6 +32,7 @@ CODES = declare(
     ("adapter-left-out-of-evaluation", ASKED, "an evaluation is meant for an adapter and is given the base alone"),
     ("push-lands-short", SYNC, "fewer tensors land in the engine than are pushed and than it holds, at every push"),
     ("push-leaves-out-branch", SYNC, "every push lacks one branch of the trained tensors, by number and by name"),
+    ("engine-part-never-changes", SYNC, "some tensors of the engine keep their first value, the others follow"),
     ("fewer-tensors-land", SYNC, "fewer tensors land than are pushed, which an engine that fuses them would also show"),
     ("adapter-left-behind", SYNC, "the engine's digest is the same after all pushes while an adapter is trained"),
     ("engine-never-changes", SYNC, "the engine's digest is the same after all pushes of a training"),
@@ -46,7 +48,12 @@ def check_handed(run: Run) -> Report:
         SAVED: [*too_small(some)],
         ASKED: [*unnamed(some), *left_out(some)],
         ATTENDS: [*attends_otherwise(some)],
-        SYNC: [*(list(lands_short(some)) or branch_never_sent(some)), *named_otherwise(some), *unmoved(some)],
+        SYNC: [
+            *(list(lands_short(some)) or list(one_part_sent(some)) or branch_never_sent(some)),
+            *part_unmoved(some),
+            *named_otherwise(some),
+            *unmoved(some),
+        ],
     }
     roles = {t.role for t in some}
     looked = {

@@ -20,7 +20,7 @@ from .norms import shrunk
 from .ramped import ramped
 from .read import courses
 from .reads import reread
-from .reference import followed
+from .reference import begins_above, followed
 from .resumed import resumed
 from .rewarmed import rewarmed
 from .scaled import scaled
@@ -52,6 +52,7 @@ CODES = declare(
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
     ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
     ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
+    ("starts-above-other", CHECK, "a loss begins far above that of another run at the same step and rate"),
     ("loss-printed-finer", CHECK, "a loss is noisier since its log writes more often, and as smooth once averaged"),
     (
         "turned-at-end-of-ramp",
@@ -71,7 +72,8 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
     told = [
         *started_over(found), *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events),
         *unlearned(found), *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
-        *stands(run, found), *followed(found), *finer(found), *ramped(found), *leashed(run, found),
+        *stands(run, found), *followed(found), *begins_above(found), *finer(found), *ramped(found),
+        *leashed(run, found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))

@@ -1,14 +1,17 @@
-"""A loss that follows that of another run, smoothed, step by step: what looks restless is on its way."""
+"""A loss beside that of another run: one that follows it, smoothed, step by step, is on its way however restless it is;
+one that begins far above it was handed other weights, other data or other ids, for no update has acted yet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
 from ...findings import Finding, Severity
-from ..line import Line
+from ..line import Line, plain
 from .clipped import is_rl
 from .read import Course, noise
 
@@ -16,6 +19,9 @@ LEAST, POINTS, PARTS = 200, 10, 5
 """Points of a loss that is judged, of the other run's over the later half of the common way, and parts of that half."""
 SAME = 0.01
 """Share of the level by which the two lie apart at most in every part; own judgement."""
+BEGUN, FIRST, EARLY, ABOVE, LEAST_NATS, TRAINED = 10, 3, 10, 1.5, 0.7, 6.0
+"""Points of two losses whose beginnings are compared, those of a beginning, the step up to which they may begin, times
+and nats by which one lies above the other, and the loss (nats) from which on weights are untrained. Own judgement."""
 FALLS = 0.01
 """Share of its level that the loss gains over that half at least."""
 
@@ -41,6 +47,33 @@ def followed(found: Sequence[Course]) -> Iterator[Finding]:
             if (both := _same(mine, theirs)) is not None:
                 yield _told(mine, theirs, both)
                 return
+
+
+def begins_above(found: Sequence[Course]) -> Iterator[Finding]:
+    """The loss that begins farthest above that of another run of trained weights, at the same step and rate."""
+    some = [c for c in found if c.loss is not None and c.loss.axis == "step" and len(c.loss) >= BEGUN and not is_rl(c)]
+    best: tuple[float, Line, Line] | None = None
+    for one, other in permutations(some, 2):
+        mine, theirs = one.loss, other.loss
+        if mine is None or theirs is None or one.file == other.file or plain(mine.key) != plain(theirs.key):
+            continue
+        high, low = (float(np.median(x.values[:FIRST])) for x in (mine, theirs))
+        alike = mine.x[0] == theirs.x[0] <= EARLY and len({c.rate is None for c in (one, other)}) == 1
+        rates = [float(c.rate.values[0]) for c in (one, other) if c.rate is not None]
+        if alike and (not rates or abs(rates[0] - rates[1]) <= 0.01 * rates[1]) and 0 < low < TRAINED and (
+                high >= max(ABOVE * low, low + LEAST_NATS)) and (best is None or high / low > best[0]):  # fmt: skip
+            best = high / low, mine, theirs
+    if best is not None:
+        times, mine, theirs = best
+        high, low = float(mine.values[0]), float(theirs.values[0])
+        yield Finding(
+            "starts-above-other", Severity.S3,
+            f"{mine.key} of {mine.file} begins at {high:.4g}, where that of {theirs.file} began at {low:.4g} at the "
+            f"same {mine.where(0)}: {times:.2g} times as high before any update has acted.",
+            f"{mine.file} 的 {mine.key} 从 {high:.4g} 开始，而 {theirs.file} 在同一步（{mine.where(0)}）为 {low:.4g}："
+            f"还没有更新起作用就已是 {times:.2g} 倍。",
+            (mine.evidence(0), theirs.evidence(0)), {"value": high, "other": low, "metric": "loss"},
+        )  # fmt: skip
 
 
 def _same(mine: Line, theirs: Line) -> Followed | None:

@@ -37,5 +37,5 @@ def earlier(
         *stages.hotter(some, settings),
         *runs.behind(some, lines, events),
         *begun.climbed(lines, settings),
-        *rounds.worse_with_made(some),
+        *(list(rounds.worse_with_made(some)) or rounds.worse_unless_left_out(some)),
     ]

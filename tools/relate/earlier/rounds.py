@@ -18,6 +18,12 @@ from ..line import means, plain
 LEAST, MOST = 5, 40
 """Rows of a table of rounds."""
 MADE = bounded(r"(?:^|_)(?:n_)?(?:synth\w*|generated|self_?gen\w*|distill?\w*|machine_?made)(?:_|$)|合成|自生成|蒸馏")
+WITHOUT = bounded(
+    r"(?i)(?:without|w/o|\bno\b|minus|exclud\w*|remov\w*|drop\w*|去掉|去除|不含|没有|剔除|除去|无)[\s:：_-]{0,3}\S{0,12}?"
+    r"(?:synth|generated|self[_-]?(?:gen|instruct)|distil|aug|pseudo|made|teacher|paraphras|合成|自生成|蒸馏|生成|增广|增强"
+    r"|扩写|伪)"
+)
+"""What says that data which a model made was left out."""
 SHARE = bounded(r"share|ratio|frac|pct|percent|proportion|占比|比例|率")
 COUNT = bounded(r"^(?:n|num|count)_|_(?:n|num|count|rows|docs|samples|pairs|examples)$|条数|数量|篇数")
 VARIED = bounded(
@@ -49,6 +55,46 @@ def worse_with_made(tables: Sequence[Table]) -> Iterator[Finding]:
         cleared = _cleared(table, share, columns)
         if len(goes) > 1 or (goes and cleared):
             yield _told(table, share, columns, cleared)
+
+
+def worse_unless_left_out(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Rows of which one says that it was trained without what a model made, and is better than all that say nothing of
+    it, by its variety, its sameness and its untrue claims: two of them at least."""
+    for table in (t for t in tables if 2 <= len(t) <= MOST):
+        for column in (c for c in table.columns if c.values.dtype.kind == "O"):
+            said = texts(column).tolist()
+            out = [i for i, v in enumerate(said) if WITHOUT.search(v)]
+            kept = [i for i, v in enumerate(said) if v.strip() and i not in out and _one_of(v, [said[k] for k in out])]
+            goes = [(c, way) for c in table.of("measure") if (way := _bad(c)) and out and kept]
+            apart = [c for c, way in goes if (way * c.values[kept]).min() > (way * c.values[out]).max()
+                     and _far(c.values[kept], c.values[out])]  # fmt: skip
+            if len(apart) > 1 and len(apart) == len(goes):
+                yield _without(table, (kept[0], out[0]), said, apart)
+                return
+
+
+def _one_of(value: str, others: Sequence[str]) -> bool:
+    """Whether a value names what one of the others says that something was left out of: its first word is theirs."""
+    first = value.split()[0] if value.split() else ""
+    return any(first and other.startswith(first) for other in others)
+
+
+def _far(kept: np.ndarray, out: np.ndarray) -> bool:
+    return float(abs(np.median(kept) - np.median(out))) >= FALLS * float(np.abs([*kept, *out]).max())
+
+
+def _without(table: Table, rows: tuple[int, int], said: Sequence[str], apart: Sequence[Column]) -> Finding:
+    kept, out = rows
+    told = "; ".join(f"{c.name} {c.values[kept]:.4g} / {c.values[out]:.4g}" for c in apart[:4])
+    return Finding(
+        "worse-with-made-data", Severity.S1,
+        f"In {table.file} the training on {said[kept]!r} is worse than that on {said[out]!r} by all {len(apart)} "
+        f"measures of variety and truth: {told}.",
+        f"{table.file} 中用“{said[kept]}”训练比用“{said[out]}”在多样性与真实性的 {len(apart)} 项指标上都更差：{told}。",
+        tuple(Evidence(table.file, int(table.lines[i]) or None, metric=apart[0].name, value=float(apart[0].values[i]))
+              for i in rows),
+        {"measures": [c.name for c in apart], "cleared": ""},
+    )  # fmt: skip
 
 
 def _share(table: Table) -> np.ndarray | None:

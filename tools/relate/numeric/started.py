@@ -23,6 +23,8 @@ model that is sure of itself has. Own judgement."""
 FAR, LEAST = 3.0, 0.8
 """Times guessing, and nats. A loss that is a sum is as many times too high at its end: where that share of the last loss
 is less than a model that learns from nothing reaches, it is no sum, and the start itself is too high."""
+SOON = 20
+"""Of so many parts of a run the first, in which a loss that began above guessing is below it for good. Own judgement."""
 WORDS = (1000, 2_000_000)
 VOCABULARY = bounded(r"^(?:\w{1,20}_)?(?:n_?)?(?:vocab(?:ulary)?|n_tokens|tokens_total|ntoken)(?:_?(?:size|n))?$|词表")
 SUMS = bounded(r"accum|(?:^|_)(?:acc|micro\w*|ga|world|dp|n_?gpus?|chunks?)(?:_|$)|累积")
@@ -68,6 +70,8 @@ def started(
         en.append(f"the logits have a spread of {logits.value:.3g}")
         zh.append(f"logits 的幅度为 {logits.value:.3g}")
         places.append(logits)
+    if not en and _got_over(over, guess):
+        return
     told, told_zh = ("; " + "; ".join(en), "；" + "；".join(zh)) if en else ("", "")
     yield Finding(
         "starts-above-guessing", Severity.S2 if en or sure else Severity.S3,
@@ -86,6 +90,12 @@ def started(
             f"{first:.4g} 开始。",
             (logits, over.evidence(0)), {"spread": logits.value, "first": first},
         )  # fmt: skip
+
+
+def _got_over(line: Line, guess: float) -> bool:
+    """Whether the loss is below guessing soon, stays there and has halved it since: a start that a warm-up mends."""
+    above = np.flatnonzero(line.values >= guess)
+    return len(line) >= SOON and above[-1] < len(line) / SOON and line.values[-len(line) // SOON :].max() <= guess / 2
 
 
 def _vocabulary(settings: Settings, stated: Sequence[Stated]) -> tuple[float, Evidence] | None:

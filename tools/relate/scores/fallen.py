@@ -24,6 +24,8 @@ SURE, CHANCE = 0.6, 0.05
 SHARE = 0.95
 DROP = 3.5
 """Standard errors of a fall within a row that climbs: above what the worst of some tens of places has by chance."""
+SLIDE = 3
+"""Moves besides, half of which are a third of a fall: a row that comes down bit by bit fell at no checkpoint."""
 CALM = replace(BELIEFS, prior={"none": 0.6, "step": 0.25, "drift": 0.1, "several": 0.05})
 """Nobody has seen a drop: most rows of scores have none."""
 
@@ -64,6 +66,8 @@ def _dropped(steps: Sequence[float], way: Sequence[Scored]) -> Finding | None:
     usual = float(np.median(np.abs(np.diff(y))))
     if z[i - 2] < DROP or falls[i - 2] < max(POINTS, 2 * usual) or y[i - 1] - max(y[i : i + 2]) < max(POINTS, usual):
         return None
+    if _slides(y, i):
+        return None
     before, after = float(y[i - 2 : i].mean()), float(y[i : i + 2].mean())
     first = way[0].metric
     return Finding(
@@ -77,6 +81,13 @@ def _dropped(steps: Sequence[float], way: Sequence[Scored]) -> Finding | None:
         {"score": first, "before": before, "after": after, "at": steps[i], "interval": [steps[i - 1], steps[i]],
          "z": float(z[i - 2]), "values": len(way), **_named(steps[i - 1])},
     )  # fmt: skip
+
+
+def _slides(y: np.ndarray, i: int) -> bool:
+    """Whether the row comes down from its highest value step by step, and the step to its place `i` is one of them."""
+    moves = np.diff(y)
+    others = np.delete(moves, i - 1)[min(int(y.argmax()), i - 1) :]
+    return len(others) >= SLIDE and float(np.median(others)) <= moves[i - 1] / 3
 
 
 def _named(good: float) -> dict[str, str]:

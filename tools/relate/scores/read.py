@@ -30,6 +30,8 @@ SETUP = bounded(
     r"|(?:^|_)(?:metric_)?filter$|^(?:temperature|decoding|max_(?:gen|new)_\w*tokens|limit|backend|dtype)$"
 )
 """Columns that say how a score was measured."""
+MEASURED = bounded(r"(?:^|_)(?:rate|acc\w*|f1|precision|recall|ratio|share|score|match|mean|avg)$|[率分]$")
+"""Of a number: that it was measured, whatever its name says of how (`normalized_exact_rate`)."""
 MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)|^模型(?:名称?)?$")
 NAMED = bounded(r"(?:^|_)(?:model_args|pretrained|model_name(?:_or_path)?|model_path|checkpoint_path)$")
 """Columns that name the model where another one may only say what loads it (`hf`, `vllm`)."""
@@ -178,8 +180,10 @@ def harness_rows(tables: Sequence[Table]) -> Iterator[Scored]:
 def _no_setup(name: str, where: Column | str) -> bool:
     """Whether a column counts something, or is the version by which each row is called: that of what was scored."""
     values = [] if isinstance(where, str) else [str(v) for v in where.values]
-    return bool(COUNTED.search(name)) or (
-        VERSIONS.fullmatch(name) is not None and len(values) > 2 and len(set(values)) == len(values)
+    return (
+        bool(COUNTED.search(name))
+        or (bool(MEASURED.search(name)) and _number(_cell(where, 0)) is not None)
+        or (VERSIONS.fullmatch(name) is not None and len(values) > 2 and len(set(values)) == len(values))
     )
 
 

@@ -21,6 +21,7 @@ from ...settings import Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means
+from .packed import worse_packed
 from .read import HELD, Trials, trials
 
 TRIALS = "trials in tables"
@@ -28,6 +29,7 @@ CODES = declare(
     "trials",
     ("outcome-follows-setting", TRIALS, "trials that differ in one setting end well or badly by it"),
     ("oom-whatever-batch", TRIALS, "trials run out of memory however small the batch and with recomputation"),
+    ("worse-when-packed", TRIALS, "a training that is otherwise alike is worse by all measures where rows are packed"),
     ("attempts-differ-in-many", TRIALS, "attempts after a failure change several settings at once, none alone"),
 )
 FAR, WORSE, NOISE = 0.2, 0.03, 3.0
@@ -67,7 +69,7 @@ def tried(tables: Sequence[Table], settings: Settings) -> list[Finding]:
         found += _whatever(some)
         if not any(turn.how == "breaks" for turn in turns):
             found += _many(some)
-    return found
+    return [*found, *worse_packed(tables)]
 
 
 def _alike(some: Trials, but: str) -> list[tuple[int, int]]:

@@ -1,5 +1,5 @@
 """Lists of files as shells and stores print them (`ls -l`, `find -ls`, `aws s3 ls`, `hdfs dfs -ls`, `gsutil ls -l`,
-`du`): one row a file, with its path, its size and its time.
+`du`): one row a file, with its path, its size and its time; and those of `sha256sum` and its kin, with its digest.
 """
 
 from __future__ import annotations
@@ -57,6 +57,37 @@ def read_listing(lines: Iterable[Line]) -> Iterator[Raw]:
         if seen > MOST or (seen >= 4 * LEAST and not len(table.raw)):
             break
     if len(table.raw) >= LEAST and len(table.raw) >= SHARE * seen:
+        yield table.raw
+
+
+SUMMED = (
+    bounded(r"^\\?([0-9a-fA-F]{8,128})[ \t]{1,8}\*?(\S.{0,300}?)\s{0,8}$"),
+    bounded(
+        r"^(?:SHA[\d-]{1,8}|MD5|BLAKE\w{1,6}|CRC32|XXH\w{1,4}) ?\((\S.{0,300}?)\) ?= ?([0-9a-fA-F]{8,128})\s{0,8}$",
+        re.I,
+    ),
+)
+"""(digest, path) as coreutils write them, (path, digest) as BSD does."""
+LEAST_SUMMED = 2
+
+
+def read_digests(lines: Iterable[Line]) -> Iterator[Raw]:
+    """The files of a list of digests; nothing where a line besides comments and headings in brackets is none."""
+    table = Records()
+    for line in lines:
+        text = line.text.strip()
+        if not text or text.startswith(("#", "$", "=", "-", "[")):
+            continue
+        if (match := SUMMED[0].match(text)) is not None:
+            digest, path = match.groups()
+        elif (match := SUMMED[1].match(text)) is not None:
+            path, digest = match.groups()
+        else:
+            return
+        table.add({"path": path, "digest": digest.lower()}, line.number)
+        if len(table.raw) > MOST:
+            break
+    if len(table.raw) >= LEAST_SUMMED and all("." in str(p) or "/" in str(p) for p in table.raw.columns[0]):
         yield table.raw
 
 

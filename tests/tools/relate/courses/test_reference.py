@@ -48,3 +48,24 @@ def test_a_loss_that_falls_as_another_run_did(tmp_path, files):
 )
 def test_a_loss_that_is_behind_or_stands_says_nothing(tmp_path, files):
     assert told(tmp_path, files) == []
+
+
+def begun(first, last=1.2, rate=2e-6, every=1):
+    values = last + (first - last) * np.exp(-np.arange(120) / 30)
+    return "".join(f"step {i * every + 1} loss {v:.4f} lr {rate * (i + 1):.2e}\n" for i, v in enumerate(values))
+
+
+@pytest.mark.parametrize(
+    ("files", "told_"),
+    [
+        ({"a.log": begun(5.1), "b.log": begun(1.7)}, True),
+        ({"june/out.log": begun(3.4, every=10), "may/out.log": begun(2.1, every=10)}, True),
+        ({"a.log": begun(2.1), "b.log": begun(1.7)}, False),
+        ({"a.log": begun(14.9), "b.log": begun(9.8)}, False),  # untrained weights
+        ({"a.log": begun(5.1, rate=2e-6), "b.log": begun(1.7, rate=2e-5)}, False),  # another rate
+        ({"a.log": begun(5.1), "b.log": begun(1.7, every=50)}, True),
+        ({"a.log": begun(5.1)}, False),
+    ],
+)
+def test_a_loss_that_begins_far_above_another_at_one_rate(tmp_path, files, told_):
+    assert ("starts-above-other" in told(tmp_path, files)) is told_

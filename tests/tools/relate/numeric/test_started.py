@@ -69,3 +69,23 @@ def test_a_start_that_no_sum_explains_is_beyond_doubt(tmp_path, lines, stated):
 )
 def test_a_start_that_may_be_a_sum_is_a_note(tmp_path, lines, stated):
     assert codes(tmp_path, lines, stated) <= {("starts-above-guessing", "S3")}
+
+
+def got_over(first, last, n=200, soon=4):
+    values = np.r_[np.linspace(first, last * 2, soon), np.linspace(last * 1.5, last, n - soon)]
+    return Line("loss", "loss", "b.log", np.arange(n, dtype=float), values, np.arange(1, n + 1))
+
+
+@pytest.mark.parametrize(
+    ("one", "words", "told"),
+    [
+        (got_over(186, 2.8), "16000", False),
+        (got_over(90, 3.3), "128256", False),
+        (got_over(186, 2.8, soon=60), "16000", True),  # it takes a third of the run
+        (got_over(186, 7.9), "16000", True),  # and ends little below guessing
+    ],
+)
+def test_a_start_that_is_soon_got_over_is_none(tmp_path, one, words, told):
+    assert bool(codes(tmp_path, [one], said(vocab_size=words))) is told
+    if not told:
+        assert codes(tmp_path, [one, line(10.0, 6, "a.log")], said(vocab_size=words))  # another run begins at guessing

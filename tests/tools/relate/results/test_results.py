@@ -186,3 +186,22 @@ def test_a_task_that_is_lost_while_another_is_won_is_told(tmp_path, files):
 )  # fmt: skip
 def test_a_task_that_is_a_little_lower_or_small_is_not(tmp_path, files):
     assert "benchmark-drop" not in found(tmp_path, **files)
+
+
+def parts(*scores):
+    names = ("arith", "geometry", "logic", "dates", "units", "sets")
+    return {"per_topic": {n: {"pass_rate": s, "count": 60} for n, s in zip(names, scores, strict=True)}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("eval_wren_base__json", "eval_wren_sft__json", False),
+        ("wren_test__json", "wren_holdout__json", False),
+        ("eval_wren_v1__json", "eval_wren_v2__json", True),
+    ],
+    ids=["before the training", "other items", "asked otherwise"],
+)
+def test_a_zero_of_the_model_before_its_training_or_of_other_items_is_no_matter_of_asking(tmp_path, one, other, told):
+    low, high = parts(0.0, 0.2, 0.1, 0.0, 0.1, 0.2), parts(0.5, 0.4, 0.3, 0.6, 0.3, 0.3)
+    assert ("score-exactly-zero" in found(tmp_path, **{one: low, other: high})) is told

@@ -13,7 +13,7 @@ from statistics import median
 from ....findings import Finding, Severity, clean
 from ....patterns import bounded
 from ...line import plain
-from ..read import LOWER, Row, is_score
+from ..read import BASE, LOWER, Row, is_score, place_words
 
 SPOKEN = bounded(
     r"(?:^|_)(?:rouge\w{0,8}|s?bleu\w{0,8}|sacrebleu|meteor|chrf\w{0,4}|bertscore\w{0,8}|(?:token|word)_f1)$"
@@ -30,6 +30,10 @@ LEAST = 5
 TOOK = bounded(r"duration|latency|elapsed|(?:^|_)time|seconds|耗时|用时|延迟")
 SPREAD = 1.3
 """The longest time over the shortest of requests that fail alike."""
+SETS = frozenset(
+    ("test", "holdout", "heldout", "val", "valid", "validation", "dev", "train", "ood", "验证", "测试", "训练")
+)
+"""Words of a path that say which items a result is of."""
 EVERY = 2
 """Rows that are all at nothing."""
 
@@ -77,12 +81,21 @@ def _again(name: str, rows: Sequence[Row]) -> Iterator[Finding]:
     none, some = _parted(name, rows)
     other = {(r.part, r.names): r for r in some if r.names and _level(r.values[name]) >= SOME}
     apart = [(r, other[r.part, r.names]) for r in none if (r.part, r.names) in other]
-    apart = [(r, o) for r, o in apart if r.file != o.file and _no_chance(r, _level(o.values[name]))]
+    apart = [
+        (r, o) for r, o in apart if r.file != o.file and _no_chance(r, _level(o.values[name])) and not _other(r, o)
+    ]
     if apart and len(rows) >= TASKS:
         beside = list({id(o): o for _, o in apart}.values())
         yield _told(name, [r for r, _ in apart], beside,
                     "the same task is above 0 in another file: how it was asked or read differs before the model does",
                     "同一任务在另一个文件里不为 0：先查提问或解析方式，再怀疑模型", Severity.S2)  # fmt: skip
+
+
+def _other(row: Row, fine: Row) -> bool:
+    """Whether the paths say that it is another model, the one before the training, or another part of the items."""
+    said, other = place_words(row), place_words(fine)
+    first = any(map(BASE.fullmatch, said)) and not any(map(BASE.fullmatch, other))
+    return first or bool((said ^ other) & SETS and said & SETS and other & SETS)
 
 
 def _no_chance(row: Row, share: float) -> bool:
