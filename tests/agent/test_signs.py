@@ -294,3 +294,22 @@ def test_what_two_runs_in_folders_of_their_own_show_is_not_joined():
 def test_what_is_counted_by_the_second_or_how_wide_it_is_is_no_quality(name, sign, told):
     run = asked(reward=stepped(0.2, 0.8), **{name: stepped(6.0, 2.0)})
     assert (holds(read(f"rises(reward) with {sign}"), run) is not None) == told
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [
+        (("ttft_ms",), True),
+        (("reward", "prefill_tokens"), True),
+        (("gpu_util",), True),
+        (("reward", "epsilon"), False),
+        (("loss", "batch_size"), False),
+        (("density",), False),
+    ],
+)
+def test_a_queue_is_a_server_s_where_something_else_is(beside, told):
+    """Cars before a light and parcels in a yard queue up, too, and what learns to clear them logs its reward."""
+    others = {name: level(40) for name in beside}
+    run = asked(north_queue=stepped(2, 9), **others)
+    assert (holds(read("rises(*queue*)"), run) is not None) == told
+    assert holds(read("rises(north_queue)"), run) is not None
