@@ -100,9 +100,12 @@ def _is_loss(key: str) -> bool:
 
 
 def _goes_on(one: Series, line: int) -> bool:
-    """Whether a known loss, trained on or held out, is a number behind a line: then nothing of the training broke."""
-    later = one.values[one.lines >= line] if one.metric in ("loss", "eval_loss", "perplexity") else one.values[:0]
-    return bool(len(later)) and bool(np.isfinite(later[-AFTER:]).all())
+    """Whether a known loss is logged behind a line, which its own detector judges, or a known one of held-out data is a
+    number there: then nothing of the training broke."""
+    later = one.values[one.lines >= line]
+    if one.metric == "loss":
+        return bool(len(later))
+    return one.metric in ("eval_loss", "perplexity") and bool(len(later)) and bool(np.isfinite(later[-AFTER:]).all())
 
 
 def _told(one: Series, span: BadSpan, others: Sequence[str], loss: bool, again: bool) -> Finding:
