@@ -28,6 +28,7 @@ from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .ends.again import measured_again
+from .ends.newest import newest
 from .ends.overcome import at_the_end, continued, ends_worse, overcome
 from .ends.repeated import repeated, survived
 from .history import unlogged
@@ -138,7 +139,7 @@ def scan(
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     matched = overcome(matched, table, texts)
     begins = list(repeated({name: (t.errors, t.lines) for name, t in texts.items()}, matched))
-    matched = [*(survived(f, begins) for f in matched), *begins]
+    matched = newest([*(survived(f, begins) for f in matched), *begins], texts)
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
