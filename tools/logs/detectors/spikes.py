@@ -13,7 +13,20 @@ from ...findings import Finding, Severity
 from ...phrase import POINT, counted
 from ...series import Series
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, where, where_zh
-from .robust import WARMUP_STEPS, WINDOW, Jump, finite, head_tail, jumps, often, onset, rolling, settled, sigma
+from .robust import (
+    WARMUP_STEPS,
+    WINDOW,
+    Jump,
+    finite,
+    head_tail,
+    jumps,
+    mann_kendall,
+    often,
+    onset,
+    rolling,
+    settled,
+    sigma,
+)
 from .shifts import LANGUAGE_LOSS, lasting_rise
 
 EXCERPT = 10
@@ -261,7 +274,7 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
 
     Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so the
     three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow, or when the norm
-    grows far beyond a clip value that cuts every step.
+    grows far beyond a clip value that cuts every step and the loss does not fall under it.
     """
     norm, clip = track.get("grad_norm"), track.grad_clip
     if norm is None or not clip or clip <= 0:
@@ -276,7 +289,7 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     rate = float(over.mean())
     if rate <= 0.01:
         return
-    always = min(early, late) >= 0.95 and early_norm >= 3 * clip
+    always = min(early, late) >= 0.95 and early_norm >= 3 * clip and not _falls(track)
     grows = (late >= early + 0.3 or always) and late_norm >= 1.5 * early_norm
     en = (
         f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up ({early:.0%} in the "
@@ -291,6 +304,20 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     rates = {"clip": clip, "rate": rate, "early_rate": early, "late_rate": late}
     median = float(np.median(points.values))
     yield finding("clip-rate-high", S2 if grows else S3, shown, en, zh, **rates, median_norm=median)
+
+
+FELL = 0.2
+"""Share of its first level that a loss which learns under a clip that cuts every step has lost. Own judgement."""
+
+
+def _falls(track: Track) -> bool:
+    """Whether the loss comes down far, and goes on to do so."""
+    loss = track.points("loss", 5)
+    if loss is None:
+        return False
+    (first, last), half = head_tail(loss.values), loss.values[len(loss) // 2 :]
+    falling = mann_kendall(loss.values)[1] < -2 and last <= np.median(half)
+    return bool(falling and first - last > FELL * abs(first))
 
 
 @points_detector(
