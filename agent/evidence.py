@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..tools.findings import Check, Finding, Report, TriageError, account
 from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
-from ..tools.logs.not_in_force import not_in_force
+from ..tools.logs.judged.not_in_force import not_in_force
 from ..tools.looking.others import tools_of
 from ..tools.reading import Chunk
 from ..tools.run import Artifact, Run

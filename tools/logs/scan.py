@@ -32,7 +32,7 @@ from .ends.newest import newest
 from .ends.overcome import at_the_end, continued, ends_worse, overcome
 from .ends.repeated import repeated, survived
 from .history import unlogged
-from .nameless import after_earlier, nameless
+from .judged.nameless import after_earlier, nameless
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series

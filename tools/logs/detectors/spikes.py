@@ -17,10 +17,10 @@ from .robust import (
     WARMUP_STEPS,
     WINDOW,
     Jump,
+    comes_down,
     finite,
     head_tail,
     jumps,
-    mann_kendall,
     often,
     onset,
     rolling,
@@ -289,7 +289,8 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     rate = float(over.mean())
     if rate <= 0.01:
         return
-    always = min(early, late) >= 0.95 and early_norm >= 3 * clip and not _falls(track)
+    always = min(early, late) >= 0.95 and early_norm >= 3 * clip
+    always &= (loss := track.points("loss", 5)) is None or not comes_down(loss.values)
     grows = (late >= early + 0.3 or always) and late_norm >= 1.5 * early_norm
     en = (
         f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up ({early:.0%} in the "
@@ -304,20 +305,6 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     rates = {"clip": clip, "rate": rate, "early_rate": early, "late_rate": late}
     median = float(np.median(points.values))
     yield finding("clip-rate-high", S2 if grows else S3, shown, en, zh, **rates, median_norm=median)
-
-
-FELL = 0.2
-"""Share of its first level that a loss which learns under a clip that cuts every step has lost. Own judgement."""
-
-
-def _falls(track: Track) -> bool:
-    """Whether the loss comes down far, and goes on to do so."""
-    loss = track.points("loss", 5)
-    if loss is None:
-        return False
-    (first, last), half = head_tail(loss.values), loss.values[len(loss) // 2 :]
-    falling = mann_kendall(loss.values)[1] < -2 and last <= np.median(half)
-    return bool(falling and first - last > FELL * abs(first))
 
 
 @points_detector(

@@ -19,7 +19,7 @@ from ...run import Artifact
 from ...series import Series, may_be_loss
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
 from ..company import LOSSES
-from .begun import begun
+from ..ends.begun import begun
 from .columns import (
     EPOCHS,
     LEAST,

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..findings import Finding, Severity, declare
-from ..metrics import held_out
-from ..patterns import bounded
-from ..series import Series, SeriesTable
-from ..vocabulary import VOCABULARY
-from .company import LOSSES
-from .detectors.detect import noted
-from .detectors.detector import finding, where, where_zh
-from .detectors.nonfinite import BadSpan, bad_span
-from .signatures.signature import CHECK
+from ...findings import Finding, Severity, declare
+from ...metrics import held_out
+from ...patterns import bounded
+from ...series import Series, SeriesTable
+from ...vocabulary import VOCABULARY
+from ..company import LOSSES
+from ..detectors.detect import noted
+from ..detectors.detector import finding, where, where_zh
+from ..detectors.nonfinite import BadSpan, bad_span
+from ..signatures.signature import CHECK
 
 CODES = declare(
     "scan",

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..findings import Finding, Report, Severity
-from ..series import Series, SeriesTable
-from .detectors.robust import finite, head_tail, mann_kendall
+from ...findings import Finding, Report, Severity
+from ...series import Series, SeriesTable
+from ..detectors.robust import finite, head_tail, mann_kendall
 
 CODE = "rate-set-to-zero"
 LEAST, FALLEN, SURE = 10, 0.05, -3.0

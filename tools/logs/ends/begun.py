@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .columns import Column
+from ..points.columns import Column
 
 OFTEN = 0.2
 """Share of the headings that may fall; more are those of several writers. Own judgement."""
