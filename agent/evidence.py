@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..tools.findings import Check, Finding, Report, TriageError, account
 from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
+from ..tools.logs.judged.agents import agents
 from ..tools.logs.judged.not_in_force import not_in_force
 from ..tools.looking.others import tools_of
 from ..tools.reading import Chunk
@@ -198,6 +199,8 @@ def look(
             told(name)
             made = _try(name, lambda tool=tool: tool(run))
             reports.append(not_in_force(resolved(made, read.texts), read.table) if name == "lint" else made)
+        named_so = {c.name for t in (opened.tables if opened else ()) for c in t.columns}
+        reports.append(_try("agents", lambda: Report("agents", tuple(agents(read.table, read.texts, named_so)))))
         reports.append(_try("named", lambda: look_up(run, log.findings)))
         reports += [_try("siblings", lambda: _against(read.table, settings, beside))] if beside else []
         others_of = [(t.name, t.run, t.table) for t in beside[:6]]
