@@ -283,6 +283,16 @@ def test_a_norm_that_grows_where_every_step_is_cut_already_is_more_than_a_note(l
 
 
 @pytest.mark.parametrize(
+    ("points", "wide", "grade"),
+    [(200, 4, Severity.S1), (1200, 4, Severity.S2), (1200, 20, Severity.S1), (2500, 6, Severity.S2)],
+)
+def test_a_jump_that_is_over_after_a_moment_of_a_long_log_stops_nothing(points, wide, grade):
+    loss = np.linspace(4.6, 4.0, points) + np.random.default_rng(2).normal(0, 0.02, points)
+    loss[points // 2 : points // 2 + wide] += 3.5
+    assert found(series("loss", loss))["loss-spike"].severity == grade
+
+
+@pytest.mark.parametrize(
     ("loss", "grade"),
     [
         (np.linspace(140.0, 50.0, 300), Severity.S3),

@@ -29,6 +29,8 @@ from .robust import (
 )
 from .shifts import LANGUAGE_LOSS, lasting_rise
 
+SHORT = 0.01
+"""Share of a log up to which a jump that comes back has cost nothing. Own judgement."""
 EXCERPT = 10
 """Points below which a log is a few pasted lines."""
 
@@ -76,8 +78,8 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     """A jump of the loss above the run's own history, or a level that never comes back down.
 
     What climbs bit by bit, and does not come back, jumps nowhere: it only leaves its level, where it began to climb.
-    S1 only when the jump is big and several deviations and lasts (three points, or to the end of the log) or the loss
-    scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide. The first
+    S1 only when the jump is big and several deviations and lasts (three points and 1% of the log, or to its end) or the
+    loss scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide. The first
     `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no level.
     """
     loss = track.get("loss")
@@ -94,7 +96,7 @@ def loss_spike(track: Track) -> Iterator[Finding]:
         yield from lasting_rise(points)
         return
     company = _company(track, points, jump)
-    lasting = jump.width >= 3 or (jump.open and jump.width >= 2)
+    lasting = jump.width >= max(3, SHORT * len(points)) or (jump.open and jump.width >= 2)
     doubles = jump.height >= jump.baseline
     sticks = lasting or (bool(company) and doubles and (jump.width >= 2 or jump.open))
     big, stays = _is_serious(jump), jump.open and jump.width >= 2
