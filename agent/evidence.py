@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from ..tools.findings import Check, Finding, Report, TriageError, account
 from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
+from ..tools.logs.judged.agents import agents
+from ..tools.logs.judged.not_in_force import not_in_force
 from ..tools.looking.others import tools_of
 from ..tools.reading import Chunk
 from ..tools.run import Artifact, Run
@@ -196,7 +198,9 @@ def look(
         for name, tool in tools_of(run, (settings, (*account(setting_checks), *setting_checks)), logs).items():
             told(name)
             made = _try(name, lambda tool=tool: tool(run))
-            reports.append(resolved(made, read.texts) if name == "lint" else made)
+            reports.append(not_in_force(resolved(made, read.texts), read.table) if name == "lint" else made)
+        named_so = {c.name for t in (opened.tables if opened else ()) for c in t.columns}
+        reports.append(_try("agents", lambda: Report("agents", tuple(agents(read.table, read.texts, named_so)))))
         reports.append(_try("named", lambda: look_up(run, log.findings)))
         reports += [_try("siblings", lambda: _against(read.table, settings, beside))] if beside else []
         others_of = [(t.name, t.run, t.table) for t in beside[:6]]

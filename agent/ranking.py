@@ -201,8 +201,9 @@ def _elsewhere(h: Hypothesis, stage: str) -> float:
         return math.log(ELSEWHERE) if stage else 0.0
     kinds -= {SERVED}
     here = {kind for kind in kinds if stage in TRAINING[kind]}
-    if not stage and kinds and kinds <= ALIGNMENT and all(is_set(f) for f in h.for_):
-        return 2 * math.log(ELSEWHERE)  # a setting that many trainings have, and nothing of this kind of training
+    common = all(is_set(f) or f.data.get("metric") == "grad_norm" for f in h.for_)
+    if common and not stage and kinds and kinds <= ALIGNMENT:
+        return 2 * math.log(ELSEWHERE)  # what many trainings have, and nothing of this kind of training
     if not kinds or here or not any(stage in names for names in TRAINING.values()):
         return 0.0
     return math.log(ELSEWHERE) * (3 if kinds <= ALIGNMENT else 1)

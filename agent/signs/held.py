@@ -17,6 +17,7 @@ from ...tools.relate.moves import Move
 from ...tools.relate.relate import Related
 from ...tools.tables.usual import usual
 from ...tools.vocabulary import VOCABULARY
+from .served import is_served, means_server
 
 SLACK = 0.02
 """Share of the run by which two places may lie apart and still be one."""
@@ -88,6 +89,8 @@ class Asked:
             found = tuple({id(m): m for k in keys if pattern.fullmatch(_untimed(k)) for m in self.moves[k]}.values())
         else:
             found = self.moves.get(plain(name), ())
+        if means_server(name):
+            found = [m for m in found if is_served(m.line, self.related)]
         own = [m for m in found if m.line.name == name]
         return sorted(own or found, key=lambda m: bool(m.line.group))[:40]
 

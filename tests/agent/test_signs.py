@@ -322,3 +322,22 @@ def test_a_share_in_percent_is_compared_as_a_share(last, told):
     table = Table("log.csv", "", (axis, column), np.arange(2, N + 2))
     run = Asked(relate(SeriesTable(), [table], Settings()), ())
     assert bool(holds(read("above(grad_clip_rate, 0.05)"), run)) is told
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [
+        (("ttft_ms",), True),
+        (("reward", "prefill_tokens"), True),
+        (("gpu_util",), True),
+        (("reward", "epsilon"), False),
+        (("loss", "batch_size"), False),
+        (("density",), False),
+    ],
+)
+def test_a_queue_is_a_server_s_where_something_else_is(beside, told):
+    """Cars before a light and parcels in a yard queue up, too, and what learns to clear them logs its reward."""
+    others = {name: level(40) for name in beside}
+    run = asked(north_queue=stepped(2, 9), **others)
+    assert (holds(read("rises(*queue*)"), run) is not None) == told
+    assert holds(read("rises(north_queue)"), run) is not None

@@ -61,6 +61,10 @@ PREDICTED = bounded(
 ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
 REFERENCE = bounded(r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|标准答案|参考答案)$")
 """Fields of what a model answered, and of what that is held against: rows with both are an evaluation's."""
+COMPARED = bounded(
+    r"(?i)(?:^|[/_.-])(?:comparisons?|compared?|side[_-]?by[_-]?side|sbs|versus|vs)(?:[/_.-]|$)|对比|并排"
+)
+"""Names of tables in which somebody sets answers side by side: nobody trains on them."""
 TIMED = bounded(
     r"(?i)(?:^|_)(?:ttft|tpot|latency|tokens?_per_s(?:ec\w{0,4})?|tok_s|elapsed|time_taken)(?:_|$)|耗时|时延|延迟"
 )
@@ -153,6 +157,7 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
     engine = Local(1)
     data = [s for s in samples if s.artifact.kind == "data" and s.shape not in ("tokens", "codes")]
     several = answer_the_same([(s.artifact.name, s.parts) for s in data if s.shape in ANSWERED])
+    several |= {s.artifact.name for s in data if COMPARED.search(s.artifact.name)}
     train = [s for s in data if not s.is_eval and s.artifact.name not in several]
     held = [s for s in data if s.is_eval]
     pairs = [s for s in data if s.shape in ("preference", "rollout")]

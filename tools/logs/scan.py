@@ -28,9 +28,12 @@ from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .ends.again import measured_again
+from .ends.newest import newest
 from .ends.overcome import at_the_end, continued, ends_worse, overcome
 from .ends.repeated import repeated, survived
 from .history import unlogged
+from .judged.far_out import far_out
+from .judged.nameless import after_earlier, nameless
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
@@ -133,10 +136,11 @@ def scan(
     table, texts = read.table, read.texts
     lost = tuple(account((*run.lost(), *read.checks, *read.broken)))
     found, detector_checks = detect(table, grad_clip, classes_of(run))
+    found = [*after_earlier(found, [*nameless(table)]), *far_out(table)]
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     matched = overcome(matched, table, texts)
     begins = list(repeated({name: (t.errors, t.lines) for name, t in texts.items()}, matched))
-    matched = [*(survived(f, begins) for f in matched), *begins]
+    matched = newest([*(survived(f, begins) for f in matched), *begins], texts)
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))

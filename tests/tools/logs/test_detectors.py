@@ -308,6 +308,30 @@ def test_a_norm_that_grows_where_every_step_is_cut_already_is_more_than_a_note(l
     assert found(series("grad_norm", norm), clip=0.5)["clip-rate-high"].severity == grade
 
 
+@pytest.mark.parametrize(
+    ("points", "wide", "grade"),
+    [(200, 4, Severity.S1), (1200, 4, Severity.S2), (1200, 20, Severity.S1), (2500, 6, Severity.S2)],
+)
+def test_a_jump_that_is_over_after_a_moment_of_a_long_log_stops_nothing(points, wide, grade):
+    loss = np.linspace(4.6, 4.0, points) + np.random.default_rng(2).normal(0, 0.02, points)
+    loss[points // 2 : points // 2 + wide] += 3.5
+    assert found(series("loss", loss))["loss-spike"].severity == grade
+
+
+@pytest.mark.parametrize(
+    ("loss", "grade"),
+    [
+        (np.linspace(140.0, 50.0, 300), Severity.S3),
+        (np.geomspace(4.0, 1.2, 30), Severity.S3),
+        (np.full(300, 4.0), Severity.S2),
+        (np.concatenate([np.linspace(9, 3, 100), np.linspace(3, 8, 200)]), Severity.S2),
+    ],
+)
+def test_a_clip_that_cuts_every_step_of_a_loss_that_falls_is_a_note(loss, grade):
+    norm = np.linspace(12.0, 26.0, 300) * np.random.default_rng(1).lognormal(0, 0.1, 300)
+    assert found(series("grad_norm", norm), series("loss", loss), clip=0.5)["clip-rate-high"].severity == grade
+
+
 def test_evaluation_that_turns_and_one_that_still_falls():
     turns = [3.2, 2.9, 2.7, 2.6, 2.65, 2.7, 2.8, 2.9]
     assert found(series("eval_loss", turns, range(100, 900, 100)))["eval-loss-rising"].data["best_step"] == 400

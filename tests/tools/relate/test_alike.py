@@ -112,3 +112,18 @@ def test_answers_in_two_files_are_those_of_the_base(tmp_path, files):
 )
 def test_answers_that_part_and_engines_that_agree_say_nothing(tmp_path, files):
     assert not list(across(tables(tmp_path, files)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (("baseline_response", "tuned_response"), []),
+        (("original_output", "v2_output"), []),
+        (("tuned_response",), ["answers-of-the-base"]),
+    ],
+)
+def test_the_column_of_the_base_beside_another_one_is_what_it_says(tmp_path, fields, told):
+    base = [json.loads(line) for line in answers().splitlines()]
+    pairs = [{"id": r["id"], **{f: r["output"] if f == fields[0] else r["output"][::-1] for f in fields}} for r in base]
+    files = {"base.jsonl": answers(), "both.jsonl": "".join(json.dumps(r) + "\n" for r in pairs)}
+    assert [f.code for f in across(tables(tmp_path, files))] == told

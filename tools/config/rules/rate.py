@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...patterns import bounded
 from ...settings import Settings
+from ..values import number
 from .rule import Fault, rule
 from .training import UNKNOWN, adam_like, has_adapter, kind_of, severity_together
 
@@ -42,8 +44,8 @@ def _only_a_default(settings: Settings) -> bool:
 def lr_outside_range(settings: Settings) -> Iterator[Fault]:
     """The learning rate is far from what this kind of training uses.
 
-    Why: too high and the loss spikes or diverges, zero and nothing is learned.
-    Bad: `learning_rate: 0.3` with `per_device_train_batch_size: 8` and AdamW; `learning_rate: 0.0`; full DPO of a 7B
+    Why: too high and the loss spikes or diverges, far too low and the weights do not move.
+    Bad: `learning_rate: 0.3` with `per_device_train_batch_size: 8` and AdamW; full DPO of a 7B
         model with `learning_rate: 1.0e-3`, `beta: 0.1` and `max_prompt_length: 512` in `dpo.yaml`.
     Good: `learning_rate: 1.0e-5` with `per_device_train_batch_size: 8` for full SFT; `learning_rate: 1.0e-4`,
         `use_peft: true`, `per_device_train_batch_size: 8` for LoRA; `learning_rate: 5.0e-7`, `beta: 0.1`,
@@ -55,15 +57,8 @@ def lr_outside_range(settings: Settings) -> Iterator[Fault]:
     rate = settings.value("learning_rate")
     if _only_a_default(settings):
         return
-    if rate <= 0:
-        yield Fault(
-            "learning_rate",
-            f"learning_rate is {rate:g}: nothing will be learned",
-            f"学习率为 {rate:g}，模型不会学到任何东西",
-        )
-        return
-    if not adam_like(settings) or (settings.framework in UNKNOWN and rate < 1):
-        return
+    if rate <= 0 or not adam_like(settings) or (settings.framework in UNKNOWN and rate < 1):
+        return  # none at all is no rate that is too high: `rate-set-to-zero`
     kind, adapter = kind_of(settings), has_adapter(settings)
     usual, odd, absurd = RATES[kind, adapter]
     what = f"{kind or 'this'} training with an adapter" if adapter else f"full {kind} training".replace("  ", " ")
@@ -83,6 +78,40 @@ def lr_outside_range(settings: Settings) -> Iterator[Fault]:
             f"学习率 {rate:g} 太小，权重几乎不会变化",
             "S2",
         )
+
+
+@rule("rate-set-to-zero", "S1", needs=("learning_rate",))
+def rate_set_to_zero(settings: Settings) -> Iterator[Fault]:
+    """The learning rate is set to 0.
+
+    Why: nothing is learned, unless something else sets the rate: then the value is a placeholder, and nothing is said.
+    Bad: `learning_rate: 0.0` with `per_device_train_batch_size: 8`.
+    Good: `{"optimizer": {"lr": 0, "name": "adamw"}, "scheduler": {"start_lr": 7.0e-4}, "batch_size": 8}` in `exp.json`,
+        where the schedule sets the rate of every step; `learning_rate: 1.0e-5` with `per_device_train_batch_size: 8`.
+    Known gaps: a program may set the rate by itself.
+    Source: own judgement.
+    """
+    if settings.value("learning_rate") <= 0 and not _only_a_default(settings) and not _set_elsewhere(settings):
+        rate = settings.value("learning_rate")
+        yield Fault(
+            "learning_rate",
+            f"learning_rate is {rate:g}: nothing will be learned",
+            f"学习率为 {rate:g}，模型不会学到任何东西",
+        )
+
+
+_RATE = bounded(r"(?i)(?:^|[._])(?:lrs?|learning_?rates?|学习率)(?=[._]|$)")
+_END = bounded(r"(?i)(?:^|[._])(?:min|end|final|eta_?min|decay|mult|factor|ratio|scale|gamma)")
+"""In the name of a rate that a schedule ends with, or of what changes one."""
+
+
+def _set_elsewhere(settings: Settings) -> bool:
+    """Whether another key gives a rate above 0, as the start of a schedule or the rate of one part of the model."""
+    keys = ((s.key, s.raw) for s in (*settings.others.values(), *settings.shadowed))
+    return any(
+        _RATE.search(key) and not _END.search(key) and (amount := number(raw)) is not None and 0 < amount < 1
+        for key, raw in keys
+    )
 
 
 @rule("min-lr-above-lr", "S1", needs=("learning_rate", "min_learning_rate"))

@@ -124,14 +124,14 @@ def _of_the_last(findings: Sequence[Finding], tracks: Sequence[Track]) -> list[F
         shown = any(f.severity != Severity.S3 and _place(f) == (file, last) for f in findings)
         if shown and all(curve.steps[0] <= other.steps[0] for _, other in found):
             earlier |= {(file, attempt) for attempt, _ in found[:-1]} - {(file, last)}
-    return [_noted(f) if f.severity != Severity.S3 and _place(f) in earlier else f for f in findings]
+    return [noted(f) if f.severity != Severity.S3 and _place(f) in earlier else f for f in findings]
 
 
 def _place(f: Finding) -> tuple[str, str]:
     return (f.evidence[0].file or "" if f.evidence else ""), str(f.data.get("attempt", ""))
 
 
-def _noted(f: Finding) -> Finding:
+def noted(f: Finding) -> Finding:
     """The finding as a note on an earlier training of the file."""
     return replace(
         f,

@@ -16,6 +16,7 @@ from ...findings import Finding
 from ...metrics import held_out, of_answers
 from ...series import Series
 from ...vocabulary import ANSWER_SCORES, DOWN, UP, VOCABULARY
+from ..judged.alike import answers_alike, stands_in_training
 from .detector import S2, S3, Track, detector, finding, points_detector, run_detector, where, where_zh
 from .robust import finite, head_tail, mann_kendall, noise
 
@@ -230,7 +231,10 @@ def eval_without_score(tracks: Sequence[Track]) -> Iterator[Finding]:
 
 
 @detector(
-    "eval-score-constant", "a score of the evaluation is the same every time", ("eval_loss", "eval_accuracy", "loss")
+    "eval-score-constant",
+    "a score of the evaluation is the same every time",
+    ("eval_loss", "eval_accuracy", "loss"),
+    same_answer_everywhere="the accuracy stands at one value in training, too: every example is answered alike",
 )
 def eval_score_constant(track: Track) -> Iterator[Finding]:
     """A held-out loss or score that is exactly equal every time while the training or another evaluation moves.
@@ -251,6 +255,9 @@ def eval_score_constant(track: Track) -> Iterator[Finding]:
         if n < (SAME_BOUND if at_end else SAME) or done or (points.metric == "eval_accuracy" and value == 0):
             continue
         if (other := next((o for o in others if o.key != points.key), None)) is None:
+            continue
+        if (trained := stands_in_training(track, points)) is not None:
+            yield answers_alike(points, trained, other)
             continue
         en = (
             f"{points.key} is exactly {value:.4g} in all {n} evaluations while {other.key} moves from "

@@ -204,3 +204,14 @@ def jumps(values: np.ndarray, sigmas: float = 6.0, relative: float = 0.15) -> It
             stop += 1
         at = stop
         yield Jump(int(i), int(peak), int(stop), float(medians[i]), float(sigmas_at[i]), values)
+
+
+FELL = 0.2
+"""Share of its first level that a loss which still learns has lost. Own judgement."""
+
+
+def comes_down(values: np.ndarray) -> bool:
+    """Whether a loss comes down far, and goes on to do so."""
+    first, last = head_tail(values)
+    falling = mann_kendall(values)[1] < -2 and last <= np.median(values[len(values) // 2 :])
+    return bool(falling and first - last > FELL * abs(first))

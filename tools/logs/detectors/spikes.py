@@ -13,9 +13,24 @@ from ...findings import Finding, Severity
 from ...phrase import POINT, counted
 from ...series import Series
 from .detector import S1, S2, S3, UNLEARNED, Track, detector, finding, points_detector, where, where_zh
-from .robust import WARMUP_STEPS, WINDOW, Jump, finite, head_tail, jumps, often, onset, rolling, settled, sigma
+from .robust import (
+    WARMUP_STEPS,
+    WINDOW,
+    Jump,
+    comes_down,
+    finite,
+    head_tail,
+    jumps,
+    often,
+    onset,
+    rolling,
+    settled,
+    sigma,
+)
 from .shifts import LANGUAGE_LOSS, lasting_rise
 
+SHORT = 0.01
+"""Share of a log up to which a jump that comes back has cost nothing. Own judgement."""
 EXCERPT = 10
 """Points below which a log is a few pasted lines."""
 
@@ -63,8 +78,8 @@ def loss_spike(track: Track) -> Iterator[Finding]:
     """A jump of the loss above the run's own history, or a level that never comes back down.
 
     What climbs bit by bit, and does not come back, jumps nowhere: it only leaves its level, where it began to climb.
-    S1 only when the jump is big and several deviations and lasts (three points, or to the end of the log) or the loss
-    scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide. The first
+    S1 only when the jump is big and several deviations and lasts (three points and 1% of the log, or to its end) or the
+    loss scale or the gradient norm jumps with it and it lasts two; a jump that recovers is S3, S2 if wide. The first
     `WARMUP_STEPS` steps are tolerated. Policy losses of RL are not judged: they have no level.
     """
     loss = track.get("loss")
@@ -81,7 +96,7 @@ def loss_spike(track: Track) -> Iterator[Finding]:
         yield from lasting_rise(points)
         return
     company = _company(track, points, jump)
-    lasting = jump.width >= 3 or (jump.open and jump.width >= 2)
+    lasting = jump.width >= max(3, SHORT * len(points)) or (jump.open and jump.width >= 2)
     doubles = jump.height >= jump.baseline
     sticks = lasting or (bool(company) and doubles and (jump.width >= 2 or jump.open))
     big, stays = _is_serious(jump), jump.open and jump.width >= 2
@@ -261,7 +276,7 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
 
     Runbook 002 calls more than 1% too many, but its healthy norm (0.5 to 5) exceeds its clip value (1.0), so the
     three numbers are reported together (contradictions I-01, U-13). S2 only when share and norm grow, or when the norm
-    grows far beyond a clip value that cuts every step.
+    grows far beyond a clip value that cuts every step and the loss does not fall under it.
     """
     norm, clip = track.get("grad_norm"), track.grad_clip
     if norm is None or not clip or clip <= 0:
@@ -277,6 +292,7 @@ def clip_rate_high(track: Track) -> Iterator[Finding]:
     if rate <= 0.01:
         return
     always = min(early, late) >= 0.95 and early_norm >= 3 * clip
+    always &= (loss := track.points("loss", 5)) is None or not comes_down(loss.values)
     grows = (late >= early + 0.3 or always) and late_norm >= 1.5 * early_norm
     en = (
         f"{points.key} exceeds the clip value {clip:g} on {rate:.0%} of the steps after warm-up ({early:.0%} in the "

@@ -19,6 +19,7 @@ from ...run import Artifact
 from ...series import Series, may_be_loss
 from ...vocabulary import BARE_TIMES, COUNTS, VOCABULARY
 from ..company import LOSSES
+from ..ends.begun import begun
 from .columns import (
     EPOCHS,
     LEAST,
@@ -151,13 +152,12 @@ class Mine:
             known: what the declared formats have read in it.
             starts: lines at which its program was started again.
         """
-        taken = _taken(known)
-        found: list[_Found] = []
+        taken, anew, found = _taken(known), begun(self.tables), list[_Found]()
         for table in self.tables:
             table.measures = [c for c in table.columns if _is_measure(c, table, taken)]
             if table.measures:
                 store = Store()
-                store.starts = starts
+                store.starts = (*starts, *anew) if table.borrowed else starts
                 _fill(store, table)
                 for one in store.series(log.name, log.attempt, log.rank):
                     sure = replace(one, confidence=_confidence(table, one))
@@ -358,7 +358,7 @@ def _fill(store: Store, table: _Table) -> None:
         chosen = np.flatnonzero((labels == label) & (ranks == rank))
         tail = f" {table.label.name} {int(label)}".rstrip() if table.label else ""
         stream = store.stream("mined" + tail, int(rank) if table.writer and ranks is table.writer.values else None)
-        stream.by_line, stream.step_is = axis is None, step_is
+        stream.by_line, stream.borrowed, stream.step_is = axis is None, table.borrowed is not None, step_is
         where = np.arange(len(chosen))
         columns = [Keyed(_key(c, table) + tail, where, c.values[chosen]) for c in table.measures]
         store.records(stream, steps[chosen], table.lines[chosen], epochs[chosen], columns)

@@ -289,7 +289,8 @@ class Store:
         steps, step_is = numbered(stream, self.every)
         mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records) and not _begins_anew(stream)
         lasted = mixed and no_way(stream)
-        falls = {*([] if mixed else stream.falls), *(self.starts if stream.stepless or stream.by_line else ())}
+        unseen = stream.stepless or stream.by_line or stream.borrowed
+        falls = {*([] if mixed else stream.falls), *(self.starts if unseen else ())}
         bounds = np.array(sorted(falls), dtype=np.int64)
         parts: dict[int, list[tuple[tuple[str, str], Arrays, str]]] = {}
         for key, points in stream.points.items():

@@ -89,6 +89,8 @@ class Stream:
     step_is: str = "step"
     by_line: bool = False
     """Whether the order of the lines is all that numbers its records."""
+    borrowed: bool = False
+    """Whether its steps are those of other lines, which may begin anew where its own do not show it."""
     last_step: int | None = None
     records: int = 0
     falls: list[int] = field(default_factory=list)

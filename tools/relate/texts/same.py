@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -118,6 +119,12 @@ def _tells(column: Column) -> bool:
 
 
 def _said(table: Table) -> Column | None:
+    """The column of answers; of several side by side one that is not called as a base is."""
+    own = replace(table, columns=tuple(c for c in table.columns if not BASE.search(c.name)))
+    return _answered(own) or _answered(table)
+
+
+def _answered(table: Table) -> Column | None:
     return named(table, OUTPUT, "O") or _first(table, ANSWER)
 
 

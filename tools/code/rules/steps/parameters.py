@@ -298,7 +298,7 @@ def clip_on_a_part(view: View) -> Iterator[Fault]:
         taken = [receiver(s.node) for s in made_of(program, step.on, deep=12) if isinstance(s.node, ast.Call)
                  and last(program.path(s.node.func)) in PARAMETERS] if step.on is not None else []  # fmt: skip
         names = {key(t) for t in taken if t is not None}
-        rest = names - {key(on)} if on is not None else set()
+        rest = {n for n in names - {key(on)} if not n.startswith(f"{key(on)}.")} if on is not None else set()
         if part is not None and key(on) in names - {"self", ""} and rest and not any(BESIDE.search(n) for n in rest):
             yield Fault(place(clip, step), f"only `{source(program, on)}` is clipped, and the optimizer moves `{min(rest)}`, too",  # type: ignore[arg-type]
                         f"只裁剪了 `{source(program, on)}`，优化器还更新 `{min(rest)}`", beside=(step.node,))  # type: ignore[arg-type]  # fmt: skip
