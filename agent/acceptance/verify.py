@@ -195,7 +195,8 @@ def compare(before: Look, after: Look, entry: Entry, stays: Sequence[str] | None
     every = (*own, *shown)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
-    flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
+    if all(d.variable == "code" for d in changed):
+        flattered |= {"loss", "accuracy"}  # other data, other labels or another program: another loss
     if any(d.variable in BATCH and not d.note.endswith(SAME_BATCH) for d in changed):
         flattered |= BY_STEP
     # a policy loss has no level, and a step lasts as long as its answers; elsewhere entropy falls as a model learns

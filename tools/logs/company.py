@@ -21,7 +21,7 @@ from ..series import Series, may_be_loss
 _TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss", "step_time", "mfu", "tokens_per_second"))
 _OF_RL = frozenset((
     "kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "clip_fraction", "response_length", "reward",
-    "frac_reward_zero_std",
+    "frac_reward_zero_std", "rollout_time",
 ))  # fmt: skip
 _OF_CODES = frozenset((
     "vq", "vq_loss", "loss_vq", "vqloss", "commit", "commit_loss", "commitment", "commitment_loss", "codebook_loss",

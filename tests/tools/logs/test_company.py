@@ -42,6 +42,7 @@ def own(**columns: Sequence[float] | np.ndarray) -> dict[str, tuple[str, np.ndar
         (("loss",), "ls", 2.0 ** (16 - np.arange(N) // 10), "loss_scale"),
         (("kl",), "R", WAVES - 0.7, "reward"),
         (("ppo_kl",), "H", WAVES, "entropy"),
+        (("rollout_time",), "H", WAVES, "entropy"),
         (("kl",), "clip", WAVES / 4, "clip_fraction"),
         (("reward",), "len", 200 + np.arange(N), "response_length"),
     ],
