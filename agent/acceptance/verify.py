@@ -26,6 +26,7 @@ from ..ranking import SERIOUS
 from .needs import needs
 from .observe import observe
 from .sides.changed import changed as all_changed
+from .sides.demand import PUT_OUT, asked_less
 from .sides.flattered import FLATTERED
 from .sides.promised import asked_for, left_alone, only_what_stays
 from .sides.which import the_failed, the_next
@@ -201,7 +202,11 @@ def compare(before: Look, after: Look, entry: Entry, stays: Sequence[str] | None
         flattered |= BY_STEP
     # a policy loss has no level, and a step lasts as long as its answers; elsewhere entropy falls as a model learns
     flattered |= {"loss", "step_time"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
-    neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
+    neighbours = tuple(
+        n for n in _neighbours(before.table, after.table)
+        if n.metric not in flattered and not (n.metric in PUT_OUT and n.result == "fail"
+                                              and asked_less(before, after, n.after / n.before))
+    )  # fmt: skip
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(shown) and all(j.result == "pass" for j in shown)
     gone = gone and not all(j.criterion.metric.startswith("sign_") for j in shown)
