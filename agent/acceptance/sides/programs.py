@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -27,6 +28,9 @@ MOST_LETTERS = 80
 PRINTS = bounded(r"^(?:print|log(?:ger|ging)?(?:\.\w{1,20}){0,2}|tqdm\.write|pprint)\s{0,4}\(|^(?:import|from)\s")
 """Lines that say something, or name what is used elsewhere."""
 
+CONSTANT = bounded(r"([A-Za-z_]\w{1,40})\s{0,9}=\s{0,9}[\w.+'\"</>|-]{1,60}")
+"""A constant that a program sets."""
+
 
 class Place(NamedTuple):
     """An edit: what stood there, what stands there now, where in the second run."""
@@ -39,19 +43,33 @@ class Place(NamedTuple):
 
 def edited(before: Run, after: Run, known: Iterable[Difference]) -> Difference | None:
     """All edits of the programs as one difference, less those whose setting is known to differ; None without one."""
-    told = {d.where for d in known}
+    known = tuple(known)
+    told, named = {d.where for d in known}, [_words(d.variable) for d in known]
     old, new = ({a.name: a for a in programs(run) if a.path.suffix == ".py"} for run in (before, after))
     found = [
         place
         for name in [n for n in old if n in new][:MOST_FILES]
         for place in _edits(name, _text(old[name]), _text(new[name]))
-        if not all(f"{name}:{line}" in told for line in place.lines)
+        if not all(f"{name}:{line}" in told for line in place.lines) and not _is_setting(place, named)
     ]
     if not found:
         return None
     first, files = found[0], len({p.file for p in found})
     note = f"{len(found)} places in {files} program{'s' * (files > 1)}" if len(found) > 1 else ""
     return Difference("code", first.old or None, first.new or None, f"{first.file}:{first.lines[0]}", note)
+
+
+def _is_setting(place: Place, named: Iterable[frozenset[str]]) -> bool:
+    """Whether the edit gives a constant another value, and a setting of that name is known to differ."""
+    sides = [CONSTANT.fullmatch(side) for side in (place.old, place.new)]
+    if None in sides or len({m[1] for m in sides if m}) != 1:
+        return False
+    words = _words(sides[0][1]) if sides[0] else frozenset()
+    return any(words <= setting for setting in named)
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+", name.lower()))
 
 
 def _text(artifact: Artifact) -> str:

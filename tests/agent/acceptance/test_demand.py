@@ -14,9 +14,9 @@ def laid(folder, retries, columns, **levels):
     (folder / "client.yaml").write_text(f"max_retries: {retries}\nbackoff_s: 2\n")
     rng = np.random.default_rng(len(folder.name))
     rows = ["ts," + ",".join(columns)]
-    for minute in range(60):
+    for minute in range(24):
         values = (str(round(levels[c] * (1 + 0.02 * rng.standard_normal()), 2)) for c in columns)
-        rows.append(f"2026-05-04 {9 + minute // 60:02}:{minute % 60:02}:00," + ",".join(values))
+        rows.append(f"2026-05-04 09:{minute:02}:00," + ",".join(values))
     (folder / "engine.csv").write_text("\n".join(rows) + "\n")
     return look([folder])
 

@@ -63,3 +63,14 @@ def test_edits_together_are_one_change_and_stand_beside_a_setting(tmp_path):
     assert found.note == "2 places in 1 program"
     both = changed(before, laid(tmp_path / "both", twice, settings="learning_rate: 5.0e-5\n"))
     assert [d.variable for d in both] == ["learning_rate", "code"]
+
+
+@pytest.mark.parametrize(
+    ("constant", "changes"), [("LEARNING_RATE = {}", 1), ("RATE = {}", 1), ("GAMMA = {}", 2), ("lr = schedule({})", 2)]
+)
+def test_a_constant_of_the_name_of_a_setting_that_differs_is_no_second_change(tmp_path, constant, changes):
+    sides = [
+        laid(tmp_path / n, TRAIN.replace("GAMMA = 0.99", constant.format(rate)), settings=f"learning_rate: {rate}\n")
+        for n, rate in (("was", "3.0e-4"), ("now", "1.0e-4"))
+    ]
+    assert len(changed(*sides)) == changes
