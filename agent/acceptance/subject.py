@@ -207,9 +207,11 @@ def too_short(subject: Subject, criterion: Criterion, series: Series | None = No
         return "no step is logged"
     if series.step_is not in COUNTED and not _same_count(series, subject):
         return f"the log does not number its steps, and the run must reach step {need}" if need else ""
+    if series.step_is not in COUNTED and (old := _of_baseline(subject, series)) is not None:
+        reach = min(reach, int(old.steps[-1]))  # what counts lines goes no farther than the baseline's lines
     first, last = max(int(series.steps[0]), start), int(series.steps[-1])
     if last < reach or last - first < wanted - interval(series.steps):
-        return f"{TOO_SHORT}the run must reach step {need}, it ends at {last}"
+        return f"{TOO_SHORT}the run must reach step {max(reach, start + wanted)}, it ends at {last}"
     return ""
 
 
@@ -224,5 +226,9 @@ def _reach(subject: Subject, again: int) -> int:
 
 def _same_count(series: Series, subject: Subject) -> bool:
     """Whether the baseline counts its lines or epochs in the same way, so that the two can be compared."""
-    other = subject.baseline.table.get(series.metric) if subject.baseline else None
+    other = _of_baseline(subject, series)
     return other is not None and other.step_is == series.step_is
+
+
+def _of_baseline(subject: Subject, series: Series) -> Series | None:
+    return subject.baseline.table.get(series.metric) if subject.baseline else None

@@ -103,3 +103,26 @@ def test_the_bound_of_a_finding_is_a_criterion_of_the_verdict(tmp_path):
     assert results(late)["lr_floor_step"] == "pass"
     again = compare(sides[0], sides[1], asking)
     assert (again.verdict, results(again)["lr_floor_step"]) == ("not-fixed", "fail")
+
+
+def test_what_counts_lines_must_go_as_far_as_the_lines_of_the_failed_run(tmp_path):
+    saves = "[rank0] save: done in {} s, fs free {} TB"
+
+    def lines(*took):
+        return "\n".join(saves.format(s, 40 - i) for i, s in enumerate(took))
+
+    longer = (41.0, 52.5, 66.0, 90.2, 140.3, 230.1, 390.7, 560.2)
+    was = laid(tmp_path / "was", range(10, 421, 10), lines(*longer) + "\n" + WATCHDOG, **HUNG)
+    now = laid(
+        tmp_path / "now",
+        range(10, 901, 10),
+        lines(*(41 + i % 4 / 8 for i in range(9))),
+        args__yaml=HUNG["args__yaml"] + "keep: 2\n",
+    )
+    done = [look([side.run.root]) for side in (was, now)]
+    assert "work-nears-timeout" in {f.code for f in done[0].findings}
+    v = compare(*done, load().get("rank0-work-timeout"))
+    assert (v.verdict, results(v)["done"]) == ("fixed", "pass"), v.criteria
+    later = HUNG["args__yaml"].replace("900", "7200")
+    still = laid(tmp_path / "still", range(10, 901, 10), lines(*longer, 801.3), args__yaml=later)
+    assert compare(done[0], look([still.run.root]), load().get("rank0-work-timeout")).verdict == "not-fixed"
