@@ -40,6 +40,7 @@ def own(**columns: Sequence[float] | np.ndarray) -> dict[str, tuple[str, np.ndar
         (("grad_norm",), "nll", FALLS, "loss"),
         (("learning_rate",), "column 2", FALLS, "loss"),
         (("loss",), "ls", 2.0 ** (16 - np.arange(N) // 10), "loss_scale"),
+        (("loss",), "upd_s", WAVES, "step_time"),
         (("kl",), "R", WAVES - 0.7, "reward"),
         (("ppo_kl",), "H", WAVES, "entropy"),
         (("rollout_time",), "H", WAVES, "entropy"),
