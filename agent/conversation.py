@@ -6,7 +6,7 @@ that must survive is in the casebook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -203,7 +203,8 @@ class Conversation:
         from .acceptance.verify import verify
         from .narrate.verdict import verdict_text
 
-        verdict = verify(self.paths, candidate, self._entry(entry), self.last().get("run") or "")
+        chosen, last = self._entry(entry), self.last()
+        verdict = verify(self.paths, candidate, chosen, last.get("run") or "", to_leave(last, chosen))
         text = verdict_text(verdict, self._language())
         with losses() as told:
             keep_verdict(self.home, self.case, verdict, text)
@@ -262,6 +263,12 @@ def answers(case: str, home: Path) -> Iterator[dict[str, Any]]:
     """The answers of a case in their public form, the last first; nothing without a case."""
     events = Casebook(home).get(case).events if case else []
     return (e["content"] for e in reversed(events) if e["kind"] == "answer")
+
+
+def to_leave(answer: Mapping[str, Any], entry: Entry) -> Sequence[str] | None:
+    """What the answer's proposal for this entry said to leave alone; None where it made none for it."""
+    proposal = answer.get("proposal") or {}
+    return proposal.get("stays", ()) if proposal.get("entry") == entry.id else None
 
 
 def criteria_entry(named: str, case: str, baseline: Path, home: Path) -> Entry:

@@ -16,12 +16,12 @@ import numpy as np
 
 from ..tools.findings import STANDING, Check, Finding, clean
 from ..tools.kinds import shows
-from ..tools.logs.detectors.robust import finite, mann_kendall
+from ..tools.logs.detectors.robust import finite, mann_kendall, stretches
 from ..tools.logs.plan import PLANNED
 from ..tools.metrics import held_out
 from ..tools.patterns import bounded
 from ..tools.phrase import in_chinese, phrases
-from ..tools.series import Series
+from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
 from .question.symptoms import Symptom
@@ -71,6 +71,8 @@ JUMPED = 3.0
 """Times the spread of the later parts by which the first one lies below them, where it rose in the first."""
 BEGINNINGS = (0.0, 0.0625, 0.125, 0.25, 0.5)
 """Parts of the way after which a measure may stand still to its end."""
+SLOW = "slow"
+"""The symptom of a speed that is too low: one measure that keeps its level does not say that it is high enough."""
 SAID = phrases(
     "what is missing",
     ("waiting", "where each rank waits: stacks of all ranks (`py-spy dump`), the last collectives of the flight "
@@ -79,6 +81,8 @@ SAID = phrases(
      "的最后几次集合通信、其余 rank 的日志和内核日志；目前只读到 {n} 份日志{one}"),
     ("stands", "{key} does stand still as you say ({first:.4g} there, {last:.4g} at the end)",
      "{key} 确如你所说停住不动（从 {first:.4g} 到最后的 {last:.4g}）"),
+    ("at-times", "{key} is slow at times as you say ({n} stretches, {value:.4g} in the first against {level:.4g})",
+     "{key} 确如你所说会慢一阵（共 {n} 段，第一段为 {value:.4g}，平时为 {level:.4g}）"),
     ("own-judge", "the reward rises, and nothing but its own model judges the answers: bring an independent evaluation "
      "or samples", "奖励在涨，但除奖励模型自己以外没有任何评判：请给出独立评测或样本"),
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
@@ -197,8 +201,21 @@ def stands_from(s: Series) -> tuple[int, float, float] | None:
     return None
 
 
+def slow_at_times(metrics: Sequence[str], table: SeriesTable) -> tuple[Series, list[tuple[int, int, float]]] | None:
+    """The first measure of speed that lies beyond its level in several stretches, and comes back each time."""
+    for s in (s for m in metrics if (s := table.get(m)) is not None):
+        if parts := stretches(finite(s).values, -VOCABULARY[s.metric].better):
+            return s, parts
+    return None
+
+
 def _stands(symptom: Symptom, series: Sequence[Series]) -> Missing | None:
-    """That a measure does stand still as the person says, though nothing holds that for a fault."""
+    """That a measure does stand still, or is slow at times, as the person says, though nothing calls that a fault."""
+    if symptom.kind.id == SLOW and (again := slow_at_times(symptom.kind.metrics, SeriesTable(tuple(series)))):
+        s, parts = again
+        level = float(np.median(finite(s).values))
+        numbers = {"key": clean(s.key, 60), "n": len(parts), "value": parts[0][2], "level": level}
+        return Missing(SAID["at-times"].say("en", **numbers), SAID["at-times"].say("zh", **numbers))
     if symptom.kind.id not in STANDING_STILL:
         return None
     for s in (s for s in series if s.metric in symptom.kind.metrics):

@@ -21,7 +21,7 @@ from ..tools.patterns import bounded
 from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .diagnose import LEAST, Diagnosis
-from .missing import STANDING_STILL, stands_from, undecided
+from .missing import SLOW, STANDING_STILL, slow_at_times, stands_from, undecided
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
 from .question.polarity import Suspicion
@@ -43,8 +43,6 @@ FLAT, FALLS = "loss-flat", -3.0
 """The symptom of a curve that does not fall, and the z of Kendall's tau below which one falls."""
 LITTLE = 0.01
 """Share of its level that a curve must fall to count as falling. Own judgement."""
-SLOW = "slow"
-"""The symptom of a speed that is too low: one measure that keeps its level does not say that it is high enough."""
 BECAME = bounded(
     r"\b(?:drop\w*|fell|fall(?:s|ing)?|halv\w*|slow(?:s|ed|ing)(?: down)?"
     r"|(?:got|gets|getting|became|becomes?|goes|going|went) (?:\w+ )?slow\w*|slower and slower|over time|since"
@@ -117,7 +115,7 @@ class Seen:
     """One symptom, and whether the run shows it."""
 
     symptom: Symptom
-    verdict: Literal["shown", "stands", "level", "contradicted", "absent", "unchecked"]
+    verdict: Literal["shown", "stands", "at-times", "level", "contradicted", "absent", "unchecked"]
     findings: tuple[Finding, ...] = ()
     """What shows it; of one that is not shown, what would lead to it."""
     step: int | None = None
@@ -126,6 +124,8 @@ class Seen:
     key: str = ""
     """The measure that stands, or keeps one level, by its own name."""
     file: str = ""
+    times: int = 0
+    """Stretches in which it is so."""
 
 
 @dataclass(frozen=True)
@@ -319,6 +319,9 @@ def _seen(
     if measured is not None and kind.id in STANDING_STILL and kind.id != FLAT and (still := stands_from(measured)):
         at, _, last = still
         return Seen(symptom, "stands", (), int(finite(measured).steps[at]), last, measured.key, measured.file)
+    if kind.id == SLOW and (again := slow_at_times(kind.metrics, table)) is not None:
+        s, parts = again
+        return Seen(symptom, "at-times", (), int(finite(s).steps[parts[0][0]]), parts[0][2], s.key, s.file, len(parts))
     if measured is None or told:
         return Seen(symptom, "unchecked" if told or undecided(symptom, checks, findings) else "absent")
     if kind.id == FLAT and _flat_end(measured):

@@ -134,7 +134,8 @@ class Criterion(Strict):
     high: float | None = None
     value: float | str | None = None
     unit: str = ""
-    window: dict[Literal["steps", "points"], int] | None = None
+    window: dict[Literal["steps", "points", "again"], int] | None = None
+    """`again`: how many times the steps that the failure took must lie behind it, within the plan of the run."""
     after: Literal["warmup", "start"] | None = None
     basis: Literal["stated", "inverted", "assumed", "proposed"] = "proposed"
     """`stated` in a source, the complement of a stated symptom, assumed definition, or proposed by us."""

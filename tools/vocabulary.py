@@ -117,7 +117,7 @@ VOCABULARY: Mapping[str, Metric] = MappingProxyType(table("VOCABULARY", (
         "throughput_tflops_per_gpu tflop/s/device tflop/s model_tflops tflop/s_per_device"),
     _metric("kl", "nats", DOWN, "divergence from the reference policy",
         "kl objective/kl actor/kl_loss critic/kl actor/reward_kl_penalty kl_loss kl_div kl_divergence policy_kl "
-        "train/kl mean_kl kl_mean kl_to_ref ref_kl kl_ref rollout/kl_ref_mean kl_divergence_loss"),
+        "train/kl mean_kl kl_mean kl_to_ref ref_kl kl_ref kl_est rollout/kl_ref_mean kl_divergence_loss"),
     _metric("ppo_kl", "nats", EITHER, "divergence from the policy that made the samples",
         "ppo_kl actor/ppo_kl approx_kl approxkl policy/approxkl_avg train/ppo_kl actor/approx_kl"),
     _metric("entropy", "nats", UP, "entropy of the policy",

@@ -2,7 +2,7 @@
 plan. They stand beside the entry's own criteria in a proposal.
 
 Each number comes from a finding that speaks for the entry; a finding that gives none asks for nothing. `triage verify`
-judges the entry's own criteria; these are to be read off the next run.
+judges them beside the entry's own (`sides.promised`).
 """
 
 from __future__ import annotations

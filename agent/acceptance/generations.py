@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -16,9 +17,14 @@ from ...knowledge.entry import Criterion
 from ...tools.data.generations import IDENTICAL_SHARE, LENGTH_REASONS, SAMPLE_TOKENS, distinct, loop_period
 from ...tools.data.records.plain import load_json
 from ...tools.data.records.text_stats import MOJIBAKE, main_script, opening, token_estimate
+from ...tools.findings import TriageError
+from ...tools.relate.distributions import cut_ones
+from ...tools.tables.read import read_tables
 from .artifacts import Answer, answers, answers_of, files
 from .subject import Observation, Subject, metric, missing, seen
 
+MOST_BYTES = 16 << 20
+"""Of a file of answers that is read as a table."""
 ENOUGH = 30
 """Answers (or prompts) below which a share says nothing."""
 STOPPED = 0.95
@@ -67,16 +73,29 @@ def _share(
 @metric("generation_stops_normally")
 def generation_stops_normally(subject: Subject, criterion: Criterion) -> Observation:
     """Share of the answers whose finish reason is not the length limit; 95% must stop (assumed)."""
-    reasons = [a.reason.lower() for a in answers(subject) if a.reason]
-    if len(reasons) < ENOUGH:
+    ended = [a.reason.lower() not in LENGTH_REASONS for a in answers(subject) if a.reason] or _ended(subject)
+    if len(ended) < ENOUGH:
         return missing(
-            f"generations with `finish_reason` are needed, {ENOUGH} at least; {len(reasons)} found", len(reasons)
+            f"generations with `finish_reason` are needed, {ENOUGH} at least; {len(ended)} found", len(ended)
         )
-    stopped = sum(r not in LENGTH_REASONS for r in reasons)
-    share = stopped / len(reasons)
-    noise = (share * (1 - share) / len(reasons)) ** 0.5
-    words = f"{stopped} of {len(reasons)} answers stopped by themselves; {STOPPED:.0%} are asked for (assumed)"
-    return Observation(share, len(reasons), "finish reasons", words, agrees(share >= STOPPED, criterion), noise)
+    stopped, share = sum(ended), sum(ended) / len(ended)
+    noise = (share * (1 - share) / len(ended)) ** 0.5
+    words = f"{stopped} of {len(ended)} answers stopped by themselves; {STOPPED:.0%} are asked for (assumed)"
+    return Observation(share, len(ended), "finish reasons", words, agrees(share >= STOPPED, criterion), noise)
+
+
+def _ended(subject: Subject) -> list[bool]:
+    """Whether each answer of the run's tables ended by itself: of the table with most answers that say why they did.
+
+    Files of answers are among them, for one may hold how each ended and nothing of what it said.
+    """
+    found = list(subject.tables)
+    for artifact in subject.run.of("generations"):
+        with suppress(TriageError, OSError):
+            found += read_tables(artifact.path, artifact.name) if artifact.path.stat().st_size <= MOST_BYTES else ()
+    known = (cut_ones(table) for table in found)
+    cut = max((c for c in known if c is not None), key=len, default=None)
+    return [] if cut is None else (~cut).tolist()
 
 
 def agrees(truth: bool, criterion: Criterion) -> bool:
@@ -87,6 +106,11 @@ def agrees(truth: bool, criterion: Criterion) -> bool:
 def truncated_answer_share(subject: Subject, criterion: Criterion) -> Observation:
     """Percent of the answers that were cut at the length limit or never close their reasoning."""
     said = answers(subject)
+    ended = [] if said else _ended(subject)
+    if len(ended) >= ENOUGH:
+        share = 1 - sum(ended) / len(ended)
+        words = f"{len(ended) - sum(ended)} of {len(ended)} answers cut at the length limit, percent"
+        return seen(100 * share, criterion, words, len(ended), "", 100 * (share * (1 - share) / len(ended)) ** 0.5)
     if len(said) < ENOUGH or not any(a.reason or THINK.search(a.text) for a in said):
         return missing(f"generations with `finish_reason` or reasoning markers are needed; {len(said)} answers found")
     cut = sum(a.reason.lower() in LENGTH_REASONS or bool(OPEN_ENDED.search(a.text)) for a in said)

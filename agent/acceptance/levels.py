@@ -18,7 +18,7 @@ from ...tools.logs.signatures import causes, holders, match, parts, phases
 from ...tools.patterns import bounded
 from ...tools.series import SeriesTable
 from ...tools.vocabulary import VOCABULARY
-from .subject import COUNTED, Observation, Subject, last_step, metric, missing, seen
+from .subject import COUNTED, TOO_SHORT, Observation, Subject, early, last_step, metric, missing, seen
 
 FARTHER = (20, 0.02)
 """Steps, and share of the steps so far, by which the next run must get beyond the place where this one stopped."""
@@ -137,9 +137,13 @@ def begun(data: Mapping[str, Any]) -> Iterator[Criterion]:
 
 @metric("steps_reached")
 def steps_reached(subject: Subject, criterion: Criterion) -> Observation:
-    """The last optimizer step that any log of the run shows."""
+    """The last optimizer step that any log of the run shows; one that is on its way there has not failed."""
     last = last_step(subject.table)
-    return missing("no step is logged") if last is None else seen(last, criterion, "last logged step", last)
+    if last is None:
+        return missing("no step is logged")
+    if last < (criterion.low or 0) and not subject.found(*STOPPED):
+        return early(f"{TOO_SHORT}the run must reach step {criterion.low:.10g}, it ends at {last}", last, "", last)
+    return seen(last, criterion, "last logged step", last)
 
 
 @metric("first_loss")

@@ -18,7 +18,19 @@ from ...tools.logs.detectors.robust import head_tail
 from ...tools.series import Series
 from ...tools.vocabulary import VOCABULARY
 from .artifacts import search
-from .subject import MIN_POINTS, Observation, Subject, holds, interval, metric, missing, seen, too_short, warmup_end
+from .subject import (
+    MIN_POINTS,
+    Observation,
+    Subject,
+    early,
+    holds,
+    interval,
+    metric,
+    missing,
+    seen,
+    too_short,
+    warmup_end,
+)
 
 OUTSIDE = 0.05
 """Share of the points that may lie above a band; the sources speak of a range and name no share."""
@@ -47,7 +59,7 @@ def observe_series(series: Series, subject: Subject, criterion: Criterion) -> Ob
     if len(values) < MIN_POINTS:
         return missing(f"only {len(values)} points of {criterion.metric}", len(values), window, value)
     if ok and (short := too_short(subject, criterion, series, start)):
-        return missing(short, len(values), window, value)
+        return early(short, len(values), window, value)
     lines = series.lines[inside]
     words = definition.format(c=criterion) + f" ({series.key}, {series.file}:{int(lines[0])}-{int(lines[-1])})"
     noise = _error(values) if reduce in (_median, _between) else None
@@ -190,7 +202,7 @@ def training_stable(subject: Subject, criterion: Criterion) -> Observation:
     back = int((np.diff(loss.steps) < 0).sum())
     window = f"steps {int(loss.steps[0])}..{int(loss.steps[-1])}"
     if not codes and not back and (short := too_short(subject, criterion, loss)):
-        return missing(short, len(loss), window, 0)
+        return early(short, len(loss), window, 0)
     words = "instability findings of the scan (non-finite values, spikes beyond the run's own band, collapses)"
     words += f": {', '.join(codes)}" if codes else ""
     words += f"; the step counter falls back {back} times" if back else ", and a step counter that only rises"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MIN_POINTS = 5
 """Fewer points than this say nothing about a series."""
+TOO_SHORT = "too short: "
 COUNTED = ("step", "cumulative")
 """Values of `Series.step_is` under which a step is an optimizer step."""
 P = ParamSpec("P")
@@ -86,6 +87,8 @@ class Observation:
     """Whether the criterion holds; None when it could not be observed."""
     noise: float | None = None
     """One standard error of the value, in its unit, where it can be told."""
+    early: bool = False
+    """Whether only a longer run can tell: no other criterion stands in for this one."""
     applies: bool = True
     """False where the criterion is not made for this run (other hardware, a disputed pair): it decides nothing."""
 
@@ -121,6 +124,11 @@ def once(function: Callable[Concatenate[Subject, P], T]) -> Callable[Concatenate
 def missing(what: str, points: int = 0, window: str = "", value: float | bool | str | None = None) -> Observation:
     """Not observed, because of `what`."""
     return Observation(value, points, window, what, None)
+
+
+def early(what: str, points: int = 0, window: str = "", value: float | bool | str | None = None) -> Observation:
+    """Not observed yet: where the run is too short, a longer one will tell."""
+    return Observation(value, points, window, what, None, early=what.startswith(TOO_SHORT))
 
 
 def seen(
@@ -187,23 +195,40 @@ def last_step(table: SeriesTable) -> int | None:
 def too_short(subject: Subject, criterion: Criterion, series: Series | None = None, start: int = 0) -> str:
     """Why the run (or its series, from step `start` on) has not yet been tested; empty when it has.
 
-    A run must pass the step at which the baseline failed, and last as long as the criterion's own window.
+    A run must pass the step at which the baseline failed (by as many steps again, where the criterion asks for that),
+    and last as long as the criterion's own window.
     """
     wanted = (criterion.window or {}).get("steps", 0)
-    need = max(subject.must_reach, start + wanted)
+    reach = _reach(subject, (criterion.window or {}).get("again", 0))
+    need = max(reach, start + wanted)
     if series is None:
         series = max((s for s in subject.table if len(s)), key=lambda s: (s.step_is in COUNTED, len(s)), default=None)
     if series is None or not len(series):
         return "no step is logged"
     if series.step_is not in COUNTED and not _same_count(series, subject):
         return f"the log does not number its steps, and the run must reach step {need}" if need else ""
+    if series.step_is not in COUNTED and (old := _of_baseline(subject, series)) is not None:
+        reach = min(reach, int(old.steps[-1]))  # what counts lines goes no farther than the baseline's lines
     first, last = max(int(series.steps[0]), start), int(series.steps[-1])
-    if last < subject.must_reach or last - first < wanted - interval(series.steps):
-        return f"too short: the run must reach step {need}, it ends at {last}"
+    if last < reach or last - first < wanted - interval(series.steps):
+        return f"{TOO_SHORT}the run must reach step {max(reach, start + wanted)}, it ends at {last}"
     return ""
+
+
+def _reach(subject: Subject, again: int) -> int:
+    """The step to reach: that of the failure, and `again` times the steps that it took, within the plan."""
+    old = subject.baseline.table if subject.baseline else ()
+    first = min((int(s.steps[0]) for s in old if len(s) and s.step_is in COUNTED), default=0)
+    far = subject.must_reach + again * max(subject.must_reach - first, 0)
+    plan = subject.settings.value("max_steps")
+    return max(subject.must_reach, min(far, plan)) if isinstance(plan, int) and plan > 0 else far
 
 
 def _same_count(series: Series, subject: Subject) -> bool:
     """Whether the baseline counts its lines or epochs in the same way, so that the two can be compared."""
-    other = subject.baseline.table.get(series.metric) if subject.baseline else None
+    other = _of_baseline(subject, series)
     return other is not None and other.step_is == series.step_is
+
+
+def _of_baseline(subject: Subject, series: Series) -> Series | None:
+    return subject.baseline.table.get(series.metric) if subject.baseline else None

@@ -26,7 +26,9 @@ from ..ranking import SERIOUS
 from .needs import needs
 from .observe import observe
 from .sides.changed import changed as all_changed
+from .sides.demand import PUT_OUT, asked_less
 from .sides.flattered import FLATTERED
+from .sides.promised import asked_for, left_alone, only_what_stays
 from .sides.which import the_failed, the_next
 from .subject import COUNTED, Subject, last_step
 from .symptoms import NOISE, Judged, judged, outranked, signs_of, symptoms
@@ -140,13 +142,15 @@ class Verdict:
         )
 
 
-def verify(baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = "") -> Verdict:
+def verify(
+    baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = "", stays: Sequence[str] | None = None
+) -> Verdict:
     """Judge `candidate` as a repair of `baseline` by the acceptance criteria of `entry`; as `compared`."""
-    return compared(baseline, candidate, entry, run)[0]
+    return compared(baseline, candidate, entry, run, stays)[0]
 
 
 def compared(
-    baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = ""
+    baseline: Path | Sequence[Path], candidate: Path, entry: Entry, run: str = "", stays: Sequence[str] | None = None
 ) -> tuple[Verdict, Look, Look]:
     """The verdict on `candidate` as a repair of `baseline`, and what was seen of either.
 
@@ -155,6 +159,7 @@ def compared(
         candidate: the next run.
         entry: whose criteria count.
         run: the path of the training that is meant, where the baseline holds several.
+        stays: what the proposal said to leave alone; None where none was made.
 
     Raises:
         TriageError: a run cannot be read, or a path holds several trainings and nothing says which is meant.
@@ -163,7 +168,7 @@ def compared(
     before = look(old, choose=the_failed(old, run))
     after = look([candidate], choose=the_next(candidate, before))
     verdict = replace(
-        compare(before, after, entry),
+        compare(before, after, entry, stays),
         baseline=str(path_of(old, before.about)),
         candidate=str(path_of([candidate], after.about)),
         chosen=bool(before.others or after.others),
@@ -171,7 +176,7 @@ def compared(
     return verdict, before, after
 
 
-def compare(before: Look, after: Look, entry: Entry) -> Verdict:
+def compare(before: Look, after: Look, entry: Entry, stays: Sequence[str] | None = None) -> Verdict:
     """Judge one look at a run against another.
 
     Raises:
@@ -186,20 +191,28 @@ def compare(before: Look, after: Look, entry: Entry) -> Verdict:
         after.tables, changed,
     )  # fmt: skip
     own, signs = [judged(c, observe(subject, c)) for c in entry.acceptance], signs_of(before)
+    own += asked_for(subject, before, entry)
     shown = [j for j in symptoms(subject, before, after, entry) if not outranked(j, own, signs)]
     every = (*own, *shown)
     old, now = _bad(before, entry, changed), _bad(after, entry, changed)
     flattered = {m for f in before.findings for m in FLATTERED.get(f.code, ())}
-    flattered |= set() if changed else {"loss", "accuracy"}  # other data or other labels: another loss
+    if all(d.variable == "code" for d in changed):
+        flattered |= {"loss", "accuracy"}  # other data, other labels or another program: another loss
     if any(d.variable in BATCH and not d.note.endswith(SAME_BATCH) for d in changed):
         flattered |= BY_STEP
     # a policy loss has no level, and a step lasts as long as its answers; elsewhere entropy falls as a model learns
     flattered |= {"loss", "step_time"} if RL_METRICS & set(before.table.metrics()) else {"entropy"}
-    neighbours = tuple(n for n in _neighbours(before.table, after.table) if n.metric not in flattered)
+    neighbours = tuple(
+        n for n in _neighbours(before.table, after.table)
+        if n.metric not in flattered and not (n.metric in PUT_OUT and n.result == "fail"
+                                              and asked_less(before, after, n.after / n.before))
+    )  # fmt: skip
     remaining, new = tuple(sorted(old & now)), tuple(sorted(now - old))
     gone = bool(shown) and all(j.result == "pass" for j in shown)
     gone = gone and not all(j.criterion.metric.startswith("sign_") for j in shown)
     why = _rule(entry, changed, every, neighbours, remaining, new, gone)
+    if why in CREDITS and only_what_stays(changed, left_alone(entry, before, stays)):
+        why = "what-stays-changed"
     unseen = tuple(f"{j.criterion.metric}: {j.observation.definition}" for j in every if j.blocks)
     return Verdict(
         verdict=VERDICT_OF[why],
@@ -225,9 +238,14 @@ VERDICT_OF: dict[str, VerdictName] = {
     "nothing-changed": "inconclusive",
     "nothing-computable": "inconclusive",
     "too-little-seen": "inconclusive",
+    "what-stays-changed": "inconclusive",
     "all-pass": "fixed",
     "all-pass-unseen": "fixed",
 }
+
+
+CREDITS = ("all-pass", "too-little-seen")
+"""Rules that say that the change did what it should, or may have."""
 
 
 def _rule(
@@ -241,14 +259,15 @@ def _rule(
 ) -> str:
     """The first rule that applies, in the order in which it would overrule the next.
 
-    A criterion that the run could have answered and does not is named, and blocks unless what spoke for the entry in
-    the baseline was looked for again and is `gone`; what only a table of the baseline showed blocks no run that does
-    better where the failure did its harm (`OUTCOMES`).
+    A criterion that the run could have answered and does not is named, and blocks: always where a longer run would
+    tell, else unless what spoke for the entry in the baseline was looked for again and is `gone`; what only a table of
+    the baseline showed blocks no run that does better where the failure did its harm (`OUTCOMES`).
     """
     fixes = (entry.fix, *(cause.fix for cause in entry.causes))
     not_a_setting = any(fix.variable in NOT_A_SETTING for fix in fixes if fix)
     passed = any(j.result == "pass" for j in judged)
     better = any(j.result == "pass" and j.criterion.metric in OUTCOMES for j in judged)
+    early = any(j.blocks and j.observation.early for j in judged)
     waits = any(j.blocks and not (better and j.criterion.metric.replace("_", "-") in entry.speaks.for_) for j in judged)
     rules = {
         "several-changes": len(changed) > 1,
@@ -257,7 +276,7 @@ def _rule(
         "criterion-failed": any(j.result == "fail" for j in judged),
         "nothing-changed": not changed and not not_a_setting,
         "nothing-computable": not passed and not any(j.blocks for j in judged),
-        "too-little-seen": not passed or (waits and not gone),
+        "too-little-seen": not passed or early or (waits and not gone),
         "neighbour-worse": any(n.result == "fail" for n in neighbours),
     }
     return next((name for name, holds in rules.items() if holds), "all-pass" if changed else "all-pass-unseen")

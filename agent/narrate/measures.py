@@ -32,6 +32,7 @@ MEASURES = sentences(
          "目前没有 {0}，但太短：运行必须到第 {1} 步，它在第 {2} 步结束"),
         ("no {} so far, but no step is logged", "目前没有 {0}，但日志里没有步数"),
         ("too short: the run must reach step {}, it ends at {}", "太短：运行必须到第 {0} 步，它在第 {1} 步结束"),
+        ("to be read off the next run: {}", "需从下一次运行中读出：{0}"),
         ("no {} point after step {}; the run must go on", "第 {1} 步之后没有 {0} 的点；运行还要继续"),
         ("only {} points of {}", "{1} 只有 {0} 个点"),
         ("no step is logged", "日志里没有步数"),

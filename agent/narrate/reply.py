@@ -69,6 +69,9 @@ SEEN = phrases(
      "你描述的是{what}：运行里没有出现（最后一次测量在第 {step} 步：{value:.4g}）。"),
     ("stands", "You describe {what}: it is so from about step {step} on ({key} is {value:.4g} at the end).",
      "你描述的是{what}：大约从第 {step} 步起确实如此（最后 {key} 为 {value:.4g}）。"),
+    ("at-times", "You describe {what}: it is so at times ({key} in {file}: {times} stretches, the first from step "
+     "{step} on, {value:.4g} there).",
+     "你描述的是{what}：确实会有一阵（{file} 里的 {key} 共 {times} 段，第一段从第 {step} 步起，为 {value:.4g}）。"),
     ("level", "You describe {what}: {key} in {file} keeps its level ({value:.4g} in the middle), which does not say "
      "whether that is slow.",
      "你描述的是{what}：{file} 里的 {key} 保持在 {value:.4g} 左右，但这不能说明它快还是慢。"),
@@ -199,7 +202,13 @@ def weighed(w: Weighed, d: Diagnosis, proposal: Proposal | Nothing, number: Mapp
 def _seen(s: Seen, number: Mapping[int, str], lang: str) -> str:
     because = _places(s.findings, number)
     key = "not-shown" if because else s.verdict
-    parts = {"step": s.step, "value": s.value or 0.0, "key": clean(s.key, 40), "file": clean(s.file, 60)}
+    parts = {
+        "step": s.step,
+        "value": s.value or 0.0,
+        "key": clean(s.key, 40),
+        "file": clean(s.file, 60),
+        "times": s.times,
+    }
     return SEEN[key].say(lang, what=s.symptom.kind.name.say(lang), because=because, **parts)
 
 

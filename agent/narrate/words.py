@@ -210,6 +210,10 @@ VERDICTS = phrases(
      "no acceptance criterion of this entry can be judged from these runs: each needs a reference artifact, human "
      "labels or other hardware.",
      "该条目的验收条件都无法仅凭这两次运行判断：需要参照数据、人工标注或其他硬件。"),
+    ("what-stays-changed",
+     "the failure did not show itself{until}, but what was changed is what the diagnosis said to leave alone: the "
+     "cause may still be there.",
+     "{until}没有再现原故障，但改的是诊断中要求不动的设置：原因可能还在。"),
     ("all-pass",
      "one change, every computable criterion passed, the old failure did not return{until}, no neighbour got worse.",
      "只改了一处，可计算的验收条件全部通过，{until}原故障没有再现，相邻指标没有变差。"),

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from making import fill
 
@@ -101,3 +102,32 @@ def test_one_speed_that_keeps_its_level_denies_a_fall_and_not_that_it_is_slow(tm
     text = "\n".join(steps(200, tokens_per_second=lambda i: 610 + i * 7 % 5))
     assert verdicts(tmp_path, "our new engine is slower than plain decoding", text)["slow"] == "level"
     assert verdicts(tmp_path / "b", "training slowed down over time", text)["slow"] == "contradicted"
+
+
+def paced(key, level, slow, every=300, length=30, n=1200):
+    """Rows of a measure at a level, and at another one for a while now and then."""
+    values = (slow if every and i % every < length and i >= every else level for i in range(n))
+    return "\n".join(
+        f"upd={20 * i} loss={1.9 - i / 2000:.4f} {key}={v + i % 7 * level / 90:.3f}" for i, v in enumerate(values)
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "key", "level", "slow"),
+    [("训练每天变慢一阵", "step_time", 2.9, 5.4), ("training gets slow every night", "tokens_per_second", 8100, 4300)],
+)
+def test_what_is_slow_at_times_is_shown_and_not_judged_by_its_last_point(tmp_path, question, key, level, slow):
+    answer = ask(question, [fill(tmp_path, {"train.log": paced(key, level, slow)})])
+    (seen,) = (s for s in answer.reply.symptoms if s.symptom.kind.id == "slow")
+    assert seen.verdict in ("at-times", "shown")
+    assert seen.verdict == "shown" or seen.times == 3
+    assert answer.diagnosis.state != "healthy"
+
+
+@pytest.mark.parametrize(("slow", "every", "length"), [(5.4, 0, 0), (5.4, 900, 40), (5.4, 300, 3), (3.1, 300, 30)])
+def test_one_stretch_single_steps_and_a_little_are_not_slow_at_times(slow, every, length):
+    from triage.tools.logs.detectors.robust import stretches
+
+    text = paced("step_time", 2.9, slow, every, length)
+    values = np.array([float(line.rpartition("=")[2]) for line in text.splitlines()])
+    assert stretches(values, 1) == []

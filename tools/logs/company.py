@@ -21,7 +21,7 @@ from ..series import Series, may_be_loss
 _TRAINED = frozenset(("learning_rate", "grad_norm", "loss_scale", "loss", "step_time", "mfu", "tokens_per_second"))
 _OF_RL = frozenset((
     "kl", "ppo_kl", "entropy", "policy_loss", "value_loss", "clip_fraction", "response_length", "reward",
-    "frac_reward_zero_std",
+    "frac_reward_zero_std", "rollout_time",
 ))  # fmt: skip
 _OF_CODES = frozenset((
     "vq", "vq_loss", "loss_vq", "vqloss", "commit", "commit_loss", "commitment", "commitment_loss", "codebook_loss",
@@ -117,7 +117,8 @@ SHORT = tuple(
         ("loss", "column_1 column_2 column_3", _TRAINED - {"loss"}, _comes_down),
         ("learning_rate", "eta η stepsize", _TRAINED, _rates),
         ("loss_scale", "ls scale scaler amp_scale lscale 缩放", _TRAINED, _powers_of_two),
-        ("step_time", "t dt sec secs it_t iter_t step_t t_step t_it upd_t 用时 耗时", _TRAINED | _OF_RL, _times),
+        ("step_time", "t dt sec secs it_t iter_t step_t t_step t_it upd_t upd_s update_s 用时 耗时",
+         _TRAINED | _OF_RL, _times),
         ("data_time", "data data_t t_data io fetch load dl 取数", frozenset(("step_time",)), _positive),
         ("gpu_utilization", "util gpu_util", frozenset(("gpu_memory", "step_time")), _percent),
         ("entropy", "h ent entr 熵", _OF_RL, _positive),

@@ -17,7 +17,7 @@ from ..findings import Evidence
 from ..meaning import quantity
 from ..metrics import canonical
 from ..series import Series
-from ..tables.series import by_place, of_items
+from ..tables.series import by_place, of_items, of_samples
 from ..tables.table import Column, Table
 from ..tables.usual import usual
 from ..tables.vocabulary import name_of
@@ -186,7 +186,7 @@ def _of_table(table: Table) -> Iterator[Line]:
     axis = min(axes, key=lambda c: AXES.index(c.of) if c.of in AXES else len(AXES), default=None)
     if axis is None or len(table) < 2:
         return
-    measures = [c for c in table.of("measure") if c.values.dtype.kind == "f"]
+    measures = [c for c in table.of("measure") if c.values.dtype.kind == "f" and not of_samples(axis, c)]
     items = of_items(table, axis.values)
     for label, rank, rows in groups_of(table):
         for column in measures:

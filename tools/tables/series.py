@@ -34,6 +34,12 @@ PLACES = ("step", "epoch", "tokens", "samples", "checkpoint")
 """Ways that a training goes."""
 LETTERS = 24
 """Letters from which on a cell is a text that somebody wrote."""
+COUNTING = ("samples", "index")
+"""Ways that count rows."""
+GRADES = 4
+"""Values that the outcome of one sample takes, as 0 and 1 do."""
+AS_OFTEN = 0.6
+"""Share of the changes that chance would make, from which on outcomes stand in no order. Own judgement."""
 ROWS = 8
 """Rows of a table without an axis that are a curve; fewer may be anything."""
 
@@ -48,7 +54,7 @@ def series_of(table: Table) -> tuple[Series, ...]:
         if apart(table, way, curve.rows):
             continue
         for column in table.of("measure"):
-            one = _one(table, way, column, curve)
+            one = None if of_samples(way, column) else _one(table, way, column, curve)
             if one is not None:
                 found.append(one)
     return tuple(found)
@@ -88,6 +94,20 @@ def _of_items(table: Table) -> bool:
     """Whether the rows are items with a verdict on each and a name of their own: what counts them is no step."""
     judged = ({str(v).lower() for v in c.values.tolist()} for c in table.of("text") if c.values.dtype.kind == "O")
     return bool(table.of("identifier")) and any(cells and cells <= {"true", "false"} for cells in judged)
+
+
+def of_samples(way: Column, column: Column) -> bool:
+    """Whether each value of a training's measure is the outcome of one sample, and its rows are only counted: a few
+    grades, that go from one to another as often as chance has it."""
+    if column.of not in CURVED or way.of not in COUNTING or column.values.dtype.kind != "f":
+        return False
+    values = column.values[np.isfinite(column.values)]
+    grades, counts = np.unique(values, return_counts=True)
+    if not 1 < len(grades) <= GRADES or len(values) < ROWS:
+        return False
+    share = counts / len(values)
+    changes, chance = float((np.diff(values) != 0).mean()), float(1 - (share**2).sum())
+    return changes >= AS_OFTEN * chance
 
 
 def _rows(table: Table) -> Column | None:

@@ -51,7 +51,7 @@ def verify(
     from ...agent.acceptance.verify import compared
     from ...agent.casebook import Casebook
     from ...agent.casebook import home as data_home
-    from ...agent.conversation import answers, criteria_entry, keep_verdict
+    from ...agent.conversation import answers, criteria_entry, keep_verdict, to_leave
     from ...agent.narrate.verdict import verdict_text
     from ...tools.reading import listening
 
@@ -64,8 +64,9 @@ def verify(
     with progress("comparing") as step, listening(lambda size: None, step.file):
         chosen = criteria_entry(entry or "", case or "", baseline, folder)
         step()
-        about = next((a.get("run") for a in answers(case or "", folder)), None)
-        verdict, before, after = compared(baseline, candidate, chosen, about or "")
+        last = next(answers(case or "", folder), {})
+        stays = to_leave(last, chosen)
+        verdict, before, after = compared(baseline, candidate, chosen, last.get("run") or "", stays)
     text = verdict_text(verdict, lang)
     keep_verdict(folder, case or "", verdict, text)
     if as_json:

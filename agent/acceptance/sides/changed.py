@@ -1,4 +1,4 @@
-"""What was changed between two runs: settings in force, and those of files that nothing refers to.
+"""What was changed between two runs: settings in force, those of files that nothing refers to, and programs.
 
 A file of settings that no launch names (`conf/model.yaml` beside `conf/train.yaml`) is in nobody's settings, and may
 hold what was changed all the same: each is held against the one of its name in the other run.
@@ -15,6 +15,7 @@ from ....tools.config.syntax.source import Refused
 from ....tools.run import Artifact, Run
 from ....tools.settings import Settings
 from ...evidence import Look
+from .programs import edited
 
 MOST_FILES = 40
 """Files of settings that are held against each other."""
@@ -22,10 +23,13 @@ MOST_FILES = 40
 
 def changed(before: Look, after: Look) -> tuple[Difference, ...]:
     """The differences that count, each once; those of files that nothing refers to come last."""
-    found = [d for d in diff(before.settings, after.settings) if d.counts]
+    known = diff(before.settings, after.settings)
+    found = [d for d in known if d.counts]
     for d in _of_unused(before, after):
-        if all(_name(d) != _name(known) for known in found):
+        if all(_name(d) != _name(other) for other in found):
             found.append(d)
+    if program := edited(before.run, after.run, (*known, *found)):
+        found.append(program)
     return tuple(found)
 
 

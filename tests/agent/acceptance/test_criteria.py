@@ -26,6 +26,11 @@ def result(done) -> str:
     return "no-observation" if done.ok is None else "pass" if done.ok else "fail"
 
 
+def endings(why: str, key: str = "finish_reason", n: int = 40) -> str:
+    """How each answer ended, with nothing of what it said."""
+    return lines({"id": i, "n_tokens": 90 + i, key: why, "tail": f"... part {i}"} for i in range(n))
+
+
 def lines(records) -> str:
     return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records)
 
@@ -169,6 +174,10 @@ CASES = [
     ("generation_stops_normally", "true", {}, {"generations.jsonl": rollouts()}, None, "pass"),
     ("generation_stops_normally", "true", {}, {"generations.jsonl": rollouts(finish_reason="length")}, None, "fail"),
     ("generation_stops_normally", "true", {}, {"generations.jsonl": rollouts(9)}, None, "no-observation"),
+    ("generation_stops_normally", "true", {}, {"outputs_eval.jsonl": endings("eos")}, None, "pass"),
+    ("generation_stops_normally", "true", {}, {"gen_probe.jsonl": endings("max_tokens", "stop_reason")}, None, "fail"),
+    ("generation_stops_normally", "true", {}, {"gen_probe.jsonl": endings("stop", "mood")}, None, "no-observation"),
+    ("truncated_answer_share", "at-most", {"high": 2}, {"outputs_eval.jsonl": endings("length")}, None, "fail"),
     ("truncated_answer_share", "at-most", {"high": 2}, {"generations.jsonl": rollouts()}, None, "pass"),
     ("truncated_answer_share", "at-most", {"high": 2}, {"generations.jsonl": rollouts(response="<think>and then")}, None, "fail"),
     ("infinite_loop", "false", {}, {"generations.jsonl": rollouts()}, None, "pass"),
@@ -234,7 +243,8 @@ CASES = [
     ("global_batch_tokens", "equals", {"value": "formula"}, {"run.sh": MEGATRON + "--global-batch-size 60"}, None, "fail"),
     ("global_batch_tokens", "equals", {"value": "formula"}, {"train.log": log()}, None, "no-observation"),
     ("steps_reached", "at-least", {"low": 250}, {"train.log": log()}, None, "pass"),
-    ("steps_reached", "at-least", {"low": 350}, {"train.log": log()}, None, "fail"),
+    ("steps_reached", "at-least", {"low": 350}, {"train.log": log()}, None, "no-observation"),
+    ("steps_reached", "at-least", {"low": 350}, {"train.log": log(extra=OOM)}, None, "fail"),
     ("steps_reached", "at-least", {"low": 1}, {"train.yaml": HF.format(1, 8)}, None, "no-observation"),
     ("first_loss", "at-most", {"high": 11.0}, {"train.log": log(loss=lambda i: 10 - i / 100)}, None, "pass"),
     ("first_loss", "at-most", {"high": 11.0}, {"train.log": log(loss=lambda i: 100 / i)}, None, "fail"),

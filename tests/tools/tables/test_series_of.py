@@ -74,3 +74,25 @@ def test_items_that_were_measured_at_each_place_are_one_mean_a_place_and_steps_w
         assert (line.steps.tolist(), line.values.tolist()) == ([0, 300, 600], [5.0, 4.0, 3.0])
     twice = curves(tmp_path, "a.csv", "step,loss\n1,2.0\n2,1.9\n2,1.8\n3,1.7\n")
     assert twice["loss", ""].values.tolist() == [2.0, 1.9, 1.8, 1.7]
+
+
+@pytest.mark.parametrize("name", ["q", "idx", "编号", "row"])
+def test_outcomes_of_single_samples_are_no_curve(tmp_path, name):
+    drawn = np.random.default_rng(3).random(60)
+    rows = "".join(f"{i},{int(x < 0.4)}\n" for i, x in enumerate(drawn))
+    assert curves(tmp_path, "a.csv", f"{name},reward\n{rows}") == {}
+    graded = "".join(f'{{"{name}": {i}, "reward": {[-1, 0.1, 1][int(3 * x)]}}}\n' for i, x in enumerate(drawn))
+    assert curves(tmp_path, "graded_rewards.jsonl", graded) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "reward"),
+    [
+        ("idx", lambda i: 0.2 + 0.01 * i + (i * 7 % 5) / 50),  # a mean goes its way
+        ("idx", lambda i: int(i > 30)),  # a switch of its own order
+        ("step", lambda i: i * 7 % 5 % 2),  # the steps are numbered
+    ],
+)
+def test_a_reward_along_its_training_is_a_curve(tmp_path, name, reward):
+    rows = "".join(f"{i},{reward(i)}\n" for i in range(60))
+    assert len(curves(tmp_path, "a.csv", f"{name},reward\n{rows}")["reward", ""]) == 60

@@ -215,3 +215,32 @@ def comes_down(values: np.ndarray) -> bool:
     first, last = head_tail(values)
     falling = mann_kendall(values)[1] < -2 and last <= np.median(values[len(values) // 2 :])
     return bool(falling and first - last > FELL * abs(first))
+
+
+WORSE, OFTEN, SMOOTHED = 0.25, 0.4, 5
+"""Share by which a stretch lies beyond the level, most of the points that lie in stretches, points of its median."""
+LEAST_LONG, GAP = 8, 5
+"""Points of a stretch, and points within it that need not lie beyond."""
+
+
+def stretches(values: np.ndarray, worse: int) -> list[tuple[int, int, float]]:
+    """(first point, last point, median) of each of several stretches that lie beyond the level of all and end again.
+
+    Args:
+        values: finite, in order.
+        worse: 1 where more is worse, -1 where less is.
+
+    Returns:
+        Nothing of fewer than two: one stretch is an event, and what is beyond to the end is a change of the level.
+    """
+    if len(values) < 3 * LEAST_LONG or not worse:
+        return []
+    level = float(np.median(values))
+    spread = 1.4826 * float(np.median(np.abs(values - level)))
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(values, SMOOTHED), axis=1)
+    beyond = np.flatnonzero(worse * (smooth - level) > max(WORSE * abs(level), 4 * spread)) + SMOOTHED // 2
+    parts = np.split(beyond, np.flatnonzero(np.diff(beyond) > GAP) + 1) if len(beyond) else []
+    found = [(int(p[0]), int(p[-1])) for p in parts if len(p) >= LEAST_LONG]
+    if len(found) < 2 or sum(b - a + 1 for a, b in found) > OFTEN * len(values):
+        return []
+    return [(a, b, float(np.median(values[a : b + 1]))) for a, b in found]

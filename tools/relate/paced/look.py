@@ -9,9 +9,10 @@ from ...documents.event import Claim
 from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...series import SeriesTable
+from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from . import lag, mixed, ordered, parted, planned, short, stuck
+from . import lag, mixed, ordered, outlasting, parted, planned, short, stuck
 from .frames import frames_of
 
 PACED = "what ought to keep pace"
@@ -28,6 +29,7 @@ CODES = declare(
     ("shares-leave-plan", PACED, "a part of the data is fed as the configuration sets at first, and far less later on"),
     ("peak-by-order", PACED, "peak memories rise in the order of the models alone, far above what the last one takes"),
     ("source-learned-by-heart", PACED, "a source's held-out loss rises as its training loss falls, others' do not"),
+    ("work-nears-timeout", PACED, "work that ranks wait for takes longer each time, up to the timeout of collectives"),
     ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
 )
 
@@ -38,6 +40,7 @@ def paced(
     lines: Sequence[Line],
     stated: Sequence[Stated],
     claims: Sequence[Claim] = (),
+    settings: Settings | None = None,
 ) -> list[Finding]:
     """Everything that these relations find."""
     frames = frames_of(series, tables)
@@ -50,4 +53,5 @@ def paced(
         *mixed.leaving_plan(frames, tables, stated),
         *parted.by_heart(lines),
         *planned.beyond_plan(lines, stated, claims),
+        *outlasting.outlasting(lines, settings or Settings()),
     ]
