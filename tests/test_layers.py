@@ -111,6 +111,6 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "versions-differ",
         "versions-within-noise",
     }
-    notes |= {"named-elsewhere", "set-otherwise", "log-still-written", "rate-long-steady"}
+    notes |= {"named-elsewhere", "set-otherwise", "log-still-written", "rate-long-steady", "differs-beside"}
     shown = {p.names[0] for e in load() for text in e.signs.for_ for p in parse_sign(text).parts if p.asks == "shows"}
     assert known_codes() - explained - notes - shown == set()

@@ -51,6 +51,7 @@ from triage.tools.operation.sampling import check_sampling
 from triage.tools.relate.courses.look import side_by_side
 from triage.tools.relate.earlier.again import trained_again
 from triage.tools.relate.earlier.attempts import since_restart
+from triage.tools.relate.earlier.beside import Side, beside
 from triage.tools.relate.earlier.grown import since_raised
 from triage.tools.relate.earlier.transport import transported
 from triage.tools.relate.relate import relate
@@ -116,6 +117,7 @@ TOOLS = {
         trained_again(discover(p), SeriesTable()),
         transported(discover(p), SeriesTable(), []),
         since_raised(discover(p), SeriesTable(), (), ()),
+        beside(Side("", SeriesTable()), []),
         side_by_side(discover(p), SeriesTable()),
     ],
 }
