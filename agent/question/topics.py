@@ -108,7 +108,7 @@ TOPICS: dict[str, Topic] = table(
             r"数据(?!加载|顺序|并行|读取|配比|混合|泄)|样本|脏数据|坏(?:数据|样本|batch)|语料|标注|重复数据|这批"
             r"|那批"
             r"|那一批|标签",
-            r"loss-nan-bad-data|noisy-data-mixture|.*data.*|duplicate-surge|pii-.*|preference-gap-too-small|kto-label-imbalance"
+            r"loss-nan-bad-data|noisy-data-mixture|.*data.*|duplicate-surge|ranks-share-samples|pii-.*|preference-gap-too-small|kto-label-imbalance"
             r"|knowledge-overinjection"
             r"|annotation-disagreement|toxic-data|av-text-desync|all-labels-masked|loss-mask-misaligned"
             r"|sid-index-missing",
