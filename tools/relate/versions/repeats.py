@@ -83,7 +83,7 @@ def told_of(copies: Copies) -> Finding:
         "seeds-all-alike", Severity.S2,
         f"{len(files)} files of repeats ({clean(files[0], 60)} and so on) hold the same answers in all {n} rows: the "
         "seed changes nothing, and they are one measurement.",
-        f"{len(files)} 份重复实验的文件（{clean(files[0], 60)} 等）{n} 行答案全部相同：种子没起作用，它们是同一次测量。",
+        f"{len(files)} 份重复实验的文件（{clean(files[0], 60)} 等）{n} 行答案全部相同：种子没起作用，是同一次测量。",
         tuple(Evidence(f, 1) for f in files[:2]), {"repeats": len(files), "rows": n},
     )  # fmt: skip
 
@@ -93,11 +93,12 @@ def _told(m: Measured, version: str, cell: Cell, copies: Sequence[Copies]) -> Fi
     held = next((c for c in copies if len(c.tables) == times), None)
     n = cell.n or (held.rows if held else 0)
     error = share * sqrt(max(value / share * (1 - value / share), 0) / n) if share and n else 0.0
-    en = f"; by its {n:.0f} items its standard error is {error:.2g}" if error else ""
-    zh = f"；按 {n:.0f} 条样本算，它的标准误是 {error:.2g}" if error else ""
+    en = f" with a standard error of {error:.2g} by its {n:.0f} items" if error else ""
+    zh = f"（按 {n:.0f} 条样本，标准误 {error:.2g}）" if error else ""
+    more, more_zh = "", ""
     if held:
-        en += f"; the answers, too, are the same in all {times} files ({clean(held.tables[0].file, 60)} and so on)"
-        zh += f"；{times} 个文件的答案也逐行相同（{clean(held.tables[0].file, 60)} 等）"
+        more = f"; the answers, too, are the same in all {times} files ({clean(held.tables[0].file, 60)} and so on)"
+        more_zh = f"；{times} 个文件的答案也逐行相同（{clean(held.tables[0].file, 60)} 等）"
     name, who, seed = clean(m.measure, 40), clean(version, 40), clean(m.seeds, 20) or "row"
     others = [float(np.std(c.values, ddof=1)) for v, of in m.cells.items() if v != version for c in of.values()
               if len(c.values) >= LEAST and not one_of(c)]  # fmt: skip
@@ -105,9 +106,10 @@ def _told(m: Measured, version: str, cell: Cell, copies: Sequence[Copies]) -> Fi
     beside_zh = f"；其他版本的散布为 {max(others):.2g}" if others else ""
     return Finding(
         "seeds-all-alike", Severity.S2,
-        f"All {times} {seed}s of {who} give {name} {value:.6g}: one measurement, whose spread says nothing of how sure "
-        f"it is{en}{beside}.",
-        f"{who} 的 {times} 个 {seed} 得到的 {name} 都是 {value:.6g}：这是同一次测量，散布为零不代表可靠{zh}{beside_zh}。",
+        f"All {times} {seed}s of {who} give {name} {value:.6g}: one measurement{en}, and no spread of several"
+        f"{more}{beside}.",
+        f"{who} 的 {times} 个 {seed} 得到的 {name} 都是 {value:.6g}：这是同一次测量{zh}，不能当作多次的散布"
+        f"{more_zh}{beside_zh}。",
         (*cell.places[:2], *((Evidence(held.tables[0].file, 1),) if held else ())),
         {"measure": m.measure, "version": version, "repeats": times, "value": value, "error": error},
     )  # fmt: skip
