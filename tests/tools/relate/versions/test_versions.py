@@ -167,3 +167,49 @@ def test_answers_of_which_one_differs_are_not(tmp_path, changed):
 @pytest.mark.parametrize("same", [(1.0,) * 4, (0.6,) * 4, (0.6183, 0.6183, 0.6183, 0.6184), (0.6183,) * 2])
 def test_coarse_scores_and_few_seeds_may_be_the_same_by_chance(tmp_path, same):
     assert "seeds-all-alike" not in found(tmp_path, {"t.csv": seeds([same, LOOSE], head="model,seed,acc")})
+
+
+def suite(shares, sizes, head="area,n,accuracy"):
+    rows = "".join(f"{a},{n},{p}\n" for a, n, p in zip(("logic", "poems", "maps"), sizes, shares, strict=True))
+    total = sum(n * p for n, p in zip(sizes, shares, strict=True)) / sum(sizes)
+    return f"{head}\n{rows}total,{sum(sizes)},{total:.4f}\n"
+
+
+LOW, FEW, MANY = (0.38, 0.55, 0.91), (900, 700, 400), (900, 700, 2600)
+DOWN = (0.36, 0.54, 0.90)
+
+
+def both(x, n, y, m, whole=1):
+    rows = [f"{v},{a},{k},{whole * p}\n" for v, ps, ns in (("v3", x, n), ("v4", y, m))
+            for a, k, p in zip(("甲", "乙", "丙"), ns, ps, strict=True)]  # fmt: skip
+    return "version,科目,题数,准确率\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"e/s_100.csv": suite(LOW, FEW), "e/s_200.csv": suite(DOWN, MANY)},
+        {"e/s_100.csv": suite(DOWN, MANY), "e/s_200.csv": suite(LOW, FEW)},
+        {"t.csv": both(LOW, FEW, DOWN, MANY)},
+        {"t.csv": both(LOW, FEW, DOWN, MANY, 100)},
+    ],
+    ids=["it rises", "it falls", "versions in rows", "per cent"],
+)
+def test_a_whole_that_moves_against_all_its_slices_is_of_other_items(tmp_path, files):
+    told = found(tmp_path, files)["total-moved-by-mix"]
+    assert (told.data["after"] - told.data["before"]) * (told.data["kept"] - told.data["before"]) < 0
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"e/s_100.csv": suite(LOW, FEW), "e/s_200.csv": suite(DOWN, FEW)},
+        {"e/s_100.csv": suite(LOW, FEW), "e/s_200.csv": suite((0.36, 0.6, 0.9), MANY)},
+        {"e/s_100.csv": suite(DOWN, FEW), "e/s_200.csv": suite(LOW, MANY)},
+        {"e/s_100.csv": suite(LOW, FEW), "f/s_200.csv": suite(DOWN, MANY)},
+        {"t.csv": both(LOW, FEW, DOWN, FEW)},
+    ],
+    ids=["the same items", "one slice rises", "all rise", "other folders", "rows of the same items"],
+)
+def test_a_whole_that_moves_as_its_slices_do_is_not(tmp_path, files):
+    assert "total-moved-by-mix" not in found(tmp_path, files)
