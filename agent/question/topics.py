@@ -446,7 +446,7 @@ TOPICS: dict[str, Topic] = table(
             r"sandbox(?:es)?(?: pool)?|tools?(?! ?(?:call(?:s|ing)? )?(?:format|schema|template|pars))"
             r"|tool (?:calls?|servers?)|(?:reward|verifier|execution|environment|env) (?:service|server)s?",
             r"沙箱|工具(?!调用格式|格式)|(?:奖励|验证|执行|环境)服务",
-            r"part-of-system-failing|tool-call-format-error",
+            r"part-of-system-failing|retry-storm|tool-call-format-error",
         ),
         _topic(
             "dataloader",
