@@ -32,6 +32,8 @@ STEADILY, AFTER, UPWARD, QUIET = 0.04, 4, 0.75, 0.01
 the others end within the last share of their best. Own judgement."""
 ALIKE = 1.5
 """Times by which the two losses of a source differ at most where the held-out one is measured first."""
+ONE_QUANTITY = 3.0
+"""Times by which held-out losses of sources differ at most where they begin."""
 _LOSS = frozenset(("loss", "losses", "nll", "ce", "xent", "lm", "cross", "entropy", "损失"))
 _HELD = frozenset((
     "eval", "evaluation", "val", "valid", "validation", "test", "dev", "heldout", "held", "holdout",
@@ -95,7 +97,10 @@ def _alone(
     ]
     by_file = {(h.held.file, h.held.attempt): [o for o in held if o.held.file == h.held.file] for h in held}
     for some in by_file.values():
-        up = [h for h in some if h.rise.steady]
+        firsts = [float(h.held.values[0]) for h in some]
+        if max(firsts) > ONE_QUANTITY * min(firsts):
+            continue  # counts, times and accuracies beside a loss
+        up = [h for h in some if h.rise.steady and h.rise.best > 0]
         if len(up) == 1 and len(some) > 2 and all(h is up[0] or h.rise.by < QUIET for h in some):
             yield _told_alone(up[0], next(h for h in some if h is not up[0]), passes(up[0].source, lines, tables))
 

@@ -79,6 +79,15 @@ def test_held_out_losses_of_which_not_one_rises_alone_are_not_told(names, last):
     assert found(*(line(n, v, EVALS) for n, v in zip(names, values, strict=True))) == []
 
 
+def test_counts_and_accuracies_of_one_evaluation_are_no_losses_of_sources():
+    lines = (
+        line("eval_num_tokens", rising(4e6, 2e7), EVALS),
+        line("eval_mean_token_accuracy", np.linspace(0.97, 0.94, 12), EVALS),
+        line("eval_runtime", np.linspace(41.0, 40.0, 12), EVALS),
+    )  # fmt: skip
+    assert found(*lines) == []
+
+
 def mix(tmp_path, text):
     (tmp_path / "mix.csv").write_text(text, encoding="utf-8")
     return read_tables(tmp_path / "mix.csv", "mix.csv")
