@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from ..tools.tables.table import Table
 
 
+MOST_BESIDE = 6
+"""Trainings beside one that are held against it; more are a sweep."""
+
+
 @dataclass(frozen=True)
 class Other:
     """A training beside the one that was looked at, in one line."""
@@ -135,13 +139,16 @@ Choose = Callable[[Sequence[Training]], Training]
 
 
 def named_or_worst(words: str) -> Choose:
-    """The training that the words name, else that of the worst logs, of several that in the path itself."""
+    """The training that the words name, else that of the worst logs, of several that in the path itself, and none that
+    is called the earlier one."""
 
     def choose(found: Sequence[Training]) -> Training:
+        from ..tools.relate.earlier.beside import EARLIER
         from ..tools.relate.siblings import gap
 
         named = next(named_in(words, [t.run for t in found]), None)
         worst = [t for t in found if t.grade == min(t.grade for t in found)]
+        worst = [t for t in worst if not EARLIER.search(t.name)] or worst
         own = next((t for t in found if t.run is named), next((t for t in worst if not t.name), None))
         return own or worst[int(len(worst) == 2 and gap(worst[1].table, worst[0].table) is not None)]
 
@@ -205,6 +212,7 @@ def look(
         reports += [_try("siblings", lambda: _against(read.table, settings, beside))] if beside else []
         others_of = [(t.name, t.run, t.table) for t in beside[:6]]
         reports.append(_try("transport", lambda: transported(run, read.table, others_of)))
+        reports.append(_try("beside", lambda: _beside(run, settings, beside, every, all_opened)))
         reports.append(_try("restarts", lambda: _since(run, read.table)))
         reports.append(_try("warm-up", lambda: Report("warm-up", tuple(never_warm(run, settings, read.table)))))
         reports.append(_try("grown", lambda: _raised(run, read.table, log, opened)))
@@ -295,6 +303,23 @@ def _against(table: SeriesTable, settings: Settings, beside: Sequence[Training])
 
     runs = [Sibling(t.name, t.table, read_settings(t.run)[0], t.grade in ("S0", "S1")) for t in beside[:6]]
     return against(table, settings, runs)
+
+
+def _beside(run: Run, settings: Settings, others: Sequence[Training], every: Read, opened: Opened | None) -> Report:
+    from ..tools.config.combine import read_settings
+    from ..tools.relate.earlier.beside import Side, beside
+    from ..tools.relate.earlier.printed import heads
+
+    known = {(s.file, s.key) for s in every.table}
+    more = [s for s in (opened.series if opened else ()) if (s.file, s.key) not in known]
+
+    def side(one: Run, own: Settings) -> Side:
+        files = {a.name for a in one.artifacts}
+        table = SeriesTable(tuple(s for s in (*every.table, *more) if s.file in files))
+        return Side(name_of(one), table, own, heads(one, every.texts))
+
+    near = others if len(others) <= MOST_BESIDE else ()
+    return beside(side(run, settings), [side(t.run, read_settings(t.run)[0]) for t in near])
 
 
 def _since(run: Run, table: SeriesTable) -> Report:

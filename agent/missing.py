@@ -27,7 +27,7 @@ from .coverage import Covered
 from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN
-from .untold import MOVES, Missing, Said, untold
+from .untold import MOVES, SLOW, Missing, Said, noted_beside, untold
 
 SIGN = "sign-"
 """Beginning of the codes of signs."""
@@ -93,6 +93,8 @@ SAID = phrases(
     ("unmeasured", "{name} was not measured", "没有测到“{name}”相关的量"),
     ("short", "{name} cannot be judged yet ({why})", "“{name}”还无法判断（{why}）"),
     ("there", "{name} is there, if only as a note", "“{name}”确实存在，虽只是提示"),
+    ("beside", "{name}: an earlier run beside this one was at another speed",
+     "“{name}”：旁边较早的 run 速度与它不同"),
     ("sign", "{what}", "{what}"),
     ("blind", "the loss is computed over labels that the program makes wrongly, so that no curve of it shows that "
      "({what}): bring answers of the model or a score of them",
@@ -164,6 +166,8 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
     """
     if any((f.code in symptom.kind.codes and not _passed(f, findings)) or _moved(f, symptom) for f in findings):
         return _said("there", symptom)
+    if symptom.kind.id == SLOW and noted_beside(symptom.kind.metrics, findings):
+        return _said("beside", symptom)
     looking = list(_looking(symptom))
     made = [c for name in looking for c in checks if c.name == name]
     judged = any(c.result in ("clear", "found") for c in made)

@@ -29,7 +29,7 @@ from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN, Hypothesis, rank
 from .signs.memories import of, other
-from .untold import COMPARED, speaks_of
+from .untold import COMPARED, NOTED, SLOW, noted_beside, shown_beside, speaks_of
 
 Verdict = Literal["supported", "not-supported", "contradicted", "unchecked"]
 PlanVerdict = Literal["is-the-proposal", "not-now", "harmful", "unchecked"]
@@ -171,7 +171,11 @@ def respond(
 def _compared(question: Question, findings: Sequence[Finding]) -> Finding | None:
     """What holds two versions against each other and finds them no worse, where the person complains of one of them."""
     held = (f for f in findings if f.code in COMPARED and f.severity not in SHOWN)
-    return next((f for f in held if any(speaks_of(c.text, f) for c in question.complaints)), None)
+    told = next((f for f in held if any(speaks_of(c.text, f) for c in question.complaints)), None)
+    beside = [f for f in findings if f.code == NOTED]
+    metrics = [m for s in question.symptoms if s.kind.id == SLOW for m in s.kind.metrics]
+    asked = noted_beside(metrics, beside) or any(shown_beside(c, beside) for c in question.complaints)
+    return told or (beside[0] if beside and asked else None)
 
 
 def _kept(question: Question, findings: Sequence[Finding]) -> Finding | None:
@@ -311,6 +315,8 @@ def _seen(
     shown = tuple(f for f in findings if f.code in kind.codes or (f in told and f.code.startswith(RELATED)))
     if kind.id == CRASH and not shown:
         shown = tuple(f for f in findings if f.severity == FATAL and _of_error(f))
+    if not shown and kind.id == SLOW and (beside := noted_beside(kind.metrics, findings)):
+        shown = (beside,)
     if shown:
         return Seen(symptom, "shown", shown)
     if kind.id == SCORES and any(_no_better(s) for m in kind.metrics if (s := table.get(m)) is not None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePosixPath
@@ -24,7 +24,11 @@ MOVES = 3.0
 """The z of Kendall's tau over the later half of a series, from which on it goes the way that the person says."""
 CLAUSE = 90
 """Characters of the person's own words that are said back."""
-BESIDE = ("behind-sibling", "batch-fell-rate-kept")
+NOTED = "differs-beside"
+"""The note of what an earlier run beside this one measured otherwise."""
+SLOW = "slow"
+"""The symptom of a speed that is too low."""
+BESIDE = ("behind-sibling", "batch-fell-rate-kept", NOTED)
 """Findings of one run against another, beside it."""
 MOST_SCORES = 4
 """Values of a score that are said back."""
@@ -194,6 +198,12 @@ def shown_beside(complaint: Complaint, findings: Sequence[Finding]) -> bool:
     return any(e.metric in complaint.metrics for f in beside for e in f.evidence) or (
         complaint.between and not complaint.metrics and bool(beside)
     )
+
+
+def noted_beside(metrics: Iterable[str], findings: Sequence[Finding]) -> Finding | None:
+    """The note of an earlier run beside this one in which one of the metrics was otherwise."""
+    wanted = {*metrics}
+    return next((f for f in findings if f.code == NOTED and wanted & {e.metric for e in f.evidence}), None)
 
 
 def _scored(complaint: Complaint, scores: Sequence[Said]) -> str:

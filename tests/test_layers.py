@@ -118,6 +118,7 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
         "rate-long-steady",
         "corrected-errors-few",
         "steps-do-more",
+        "differs-beside",
     }
     shown = {p.names[0] for e in load() for text in e.signs.for_ for p in parse_sign(text).parts if p.asks == "shows"}
     assert known_codes() - explained - notes - shown == set()

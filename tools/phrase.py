@@ -155,6 +155,7 @@ _NAMES = (
     ("error signatures", "错误特征"),
     ("planned length", "计划的长度"),
     ("changes of every measure", "各项指标的变化"),
+    ("the run beside an earlier one", "与较早的 run 对比"),
     ("onset and its company", "起始点与同时变化的量"),
     ("groups against each other", "分组对比"),
     ("signs of the runbook", "手册列出的迹象"),

@@ -147,7 +147,7 @@ _THING = (r"(?:\b(?:base(?:line)?|original|vanilla|teacher|reference|previous|ea
           r"|(?:run|model|version|checkpoint|ckpt|arm|variant|engine|node|rank|card|gpu) ?[a-d1-9]\b|v\d[\w.]{0,4}"
           r"|(?:bf16|fp16|fp8|int8|int4|awq|gptq|hf|vllm|sglang)\b)"
           r"|基座|原版|原模型|旧版|旧模型|新版|新模型|上一?版|上个版本|合并后|量化后|导出|训练后|微调后"
-          r"|官方|对照)")  # fmt: skip
+          r"|官方|对照|上一?(?:次|个|轮|回)(?:的?(?:跑|run|训练|实验|任务))?)")  # fmt: skip
 _MORE = r"\b(?:higher|lower|worse|better|noisier|noisy|larger|bigger|slower|rougher|spikier|above|behind)\b"
 _HOPED = (
     r"(?:\b(?:promis\w+|expect\w*|should(?:'ve| have)? (?:be|been|have|get|give)|supposed to|advertis\w+|claim\w*"

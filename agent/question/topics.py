@@ -108,7 +108,7 @@ TOPICS: dict[str, Topic] = table(
             r"数据(?!加载|顺序|并行|读取|配比|混合|泄)|样本|脏数据|坏(?:数据|样本|batch)|语料|标注|重复数据|这批"
             r"|那批"
             r"|那一批|标签",
-            r"loss-nan-bad-data|noisy-data-mixture|.*data.*|duplicate-surge|pii-.*|preference-gap-too-small|kto-label-imbalance"
+            r"loss-nan-bad-data|noisy-data-mixture|.*data.*|duplicate-surge|ranks-share-samples|pii-.*|preference-gap-too-small|kto-label-imbalance"
             r"|knowledge-overinjection"
             r"|annotation-disagreement|toxic-data|av-text-desync|all-labels-masked|loss-mask-misaligned"
             r"|sid-index-missing",
@@ -446,7 +446,7 @@ TOPICS: dict[str, Topic] = table(
             r"sandbox(?:es)?(?: pool)?|tools?(?! ?(?:call(?:s|ing)? )?(?:format|schema|template|pars))"
             r"|tool (?:calls?|servers?)|(?:reward|verifier|execution|environment|env) (?:service|server)s?",
             r"沙箱|工具(?!调用格式|格式)|(?:奖励|验证|执行|环境)服务",
-            r"part-of-system-failing|tool-call-format-error",
+            r"part-of-system-failing|retry-storm|tool-call-format-error",
         ),
         _topic(
             "dataloader",

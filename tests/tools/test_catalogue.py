@@ -48,10 +48,12 @@ from triage.tools.operation.handed import check_handed
 from triage.tools.operation.launches import check_launches
 from triage.tools.operation.machines import check_machines
 from triage.tools.operation.places import check_places
+from triage.tools.operation.same_samples import check_same_samples
 from triage.tools.operation.sampling import check_sampling
 from triage.tools.relate.courses.look import side_by_side
 from triage.tools.relate.earlier.again import trained_again
 from triage.tools.relate.earlier.attempts import since_restart
+from triage.tools.relate.earlier.beside import Side, beside
 from triage.tools.relate.earlier.grown import since_raised
 from triage.tools.relate.earlier.transport import transported
 from triage.tools.relate.relate import relate
@@ -98,6 +100,7 @@ TOOLS = {
     "operation.machines": lambda p: [check_machines(discover(p), Settings())],
     "operation.containers": lambda p: [check_containers(discover(p))],
     "operation.requests": lambda p: [relate(SeriesTable())],
+    "operation.same_samples": lambda p: [check_same_samples(discover(p), Settings())],
     "operation.launches": lambda p: [check_launches(discover(p))],
     "operation.sampling": lambda p: [check_sampling(discover(p))],
     "data.between.results": lambda p: [check_results(discover(p))],
@@ -118,6 +121,7 @@ TOOLS = {
         trained_again(discover(p), SeriesTable()),
         transported(discover(p), SeriesTable(), []),
         since_raised(discover(p), SeriesTable(), (), ()),
+        beside(Side("", SeriesTable()), []),
         side_by_side(discover(p), SeriesTable()),
     ],
 }

@@ -38,7 +38,18 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]], logs: Kept) -> 
         thumbs,
         widths,
     )
-    from ..operation import collectives, containers, engines, fields, handed, launches, machines, places, sampling
+    from ..operation import (
+        collectives,
+        containers,
+        engines,
+        fields,
+        handed,
+        launches,
+        machines,
+        places,
+        same_samples,
+        sampling,
+    )
     from ..scores import check_run_evals
 
     tools: dict[str, Callable[[Run], Report]] = {
@@ -54,6 +65,7 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]], logs: Kept) -> 
         "thumbs": partial(thumbs.check_thumbs, settings=read[0]),
         "launches": launches.check_launches, "containers": containers.check_containers,
         "renamed": partial(check_renamed, logs=logs),
+        "same samples": partial(same_samples.check_same_samples, settings=read[0], logs=logs),
         "widths": partial(widths.check_widths, settings=read[0], logs=logs),
         "seen again": partial(seen_again.check_seen_again, logs=logs),
     }  # fmt: skip

@@ -56,6 +56,9 @@ TOGETHER = 3
 """Unknown measures that change at one place to be told without a symptom."""
 MOST_TOLD = 6
 """Measures and events named in the sentence; all are in the data."""
+ALONG, READ = 0.7, 0.8
+"""Rank correlation with the symptom from which on a measure is not called flat, and share of the symptom's lines in
+which one without steps must have been read to be. Own judgement."""
 CHOSEN = frozenset(("load", "length", "depth"))
 """Ways that nobody went: sizes that a measurement was made at."""
 When = Literal["with", "before", "after"]
@@ -160,9 +163,24 @@ def _around(move: Move, change: Change, found: Sequence[Move], events: Sequence[
     company = _company(here, low, high, reach, move.line.name)
     told = {m.line.said for _, m, _ in company} | {move.line.said}
     still = [m for m in here if not m.lasting and m.line.said not in told and m.still(low, high)]
-    still = list({m.line.said: m for m in still}.values())
+    still = [m for m in {m.line.said: m for m in still}.values() if not _goes_with(m.line, move.line)]
     at = _events(events, low, high, reach, clock) if move.line.axis in ("step", "time") else ()
     return Onset(move, change, low, high, tuple(company), tuple(still), at)
+
+
+def _goes_with(line: Line, symptom: Line) -> bool:
+    """Whether a measure goes up and down with the symptom, point by point, and is no more flat than that; so may one
+    that has no steps and was read in few of the symptom's lines: they stand elsewhere on its way."""
+    same = line.file == symptom.file and line.at.all() and symptom.at.all()
+    if line.axis == "line" and (not same or len(line) < READ * len(symptom)):
+        return True
+    _, i, j = np.intersect1d(*((line.at, symptom.at) if same else (line.x, symptom.x)), return_indices=True)
+    a, b = line.values[i], symptom.values[j]
+    keep = np.isfinite(a) & np.isfinite(b)
+    if keep.sum() < TOGETHER * AT_ONCE or np.ptp(a[keep]) == 0 or np.ptp(b[keep]) == 0:
+        return False
+    ranks = [v[keep].argsort(kind="stable").argsort() for v in (a, b)]
+    return abs(float(np.corrcoef(*ranks)[0, 1])) >= ALONG
 
 
 def _company(here: Iterable[Move], low: float, high: float, reach: float, name: str) -> list[tuple[When, Move, Change]]:

@@ -17,7 +17,7 @@ from ..documents.event import Claim, Event
 from ..documents.stated import Stated
 from ..findings import Check, Evidence, Finding, Report, declare
 from ..operation import counters, jobs, staged, steady, untold
-from ..operation.requests import budget, drafted, laden, prefix, runaway, serving, streamed, worsening
+from ..operation.requests import budget, drafted, laden, prefix, retried, runaway, serving, streamed, worsening
 from ..patterns import bounded
 from ..series import SeriesTable
 from ..settings import CONTEXT, VARIABLES, Setting, Settings
@@ -355,7 +355,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *laden.of_load_tests(r.tables, r.lines),
             *steady.kept(r.lines, r.settings),
             *prefix.prefix_lost(r.tables, r.lines),
-            *(*drafted.drafted(r.tables, r.lines), *budget.at_budget(r.lines, r.settings)),
+            *(*drafted.drafted(r.tables, r.lines), *budget.at_budget(r.lines, r.settings), *retried.retried(r.tables)),
         ],
     ),
     JOBS: (

@@ -369,3 +369,18 @@ def test_a_training_loss_in_a_line_of_an_evaluation_is_one_and_a_constant_score_
     assert table.get("eval_loss").values[-1] == pytest.approx(1.733, abs=1e-3)
     assert table.get("loss").values[-1] == pytest.approx(1.45, abs=1e-3)
     assert any("bleu" in s.key.lower() for s in table)
+
+
+@pytest.mark.parametrize(
+    ("row", "keys"),
+    [
+        ('"valid/law": 2.1, "valid/news": 2.5', {"valid/law", "valid/news"}),
+        ('"test_zz": 2.1, "test_yy": 2.5', {"test_zz", "test_yy"}),
+        ('"law": 2.1, "news": 2.5', set()),
+        ('"valid/law": 2.1', set()),
+    ],
+    ids=["by source", "by letters", "not held out", "one alone"],
+)
+def test_rows_of_held_out_measures_by_part_are_read_between_those_of_training(read, row, keys):
+    lines = [f'{{"step": {i}, "loss": {3 - i / 100}}}\n{{"step": {i}, {row}}}\n' for i in range(20)]
+    assert {s.key for s in read({"metrics.jsonl": "".join(lines)})} - {"loss"} == keys

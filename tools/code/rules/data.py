@@ -163,7 +163,8 @@ def ranks_share_the_data(view: View) -> Iterator[Fault]:
     yield from drawn_alike(view)
     program = view.program
     split = re.search(
-        r"Sampler|split_dataset_by_node|\.shard\(|prepare\(|rank::|\[rank|skip=rank|IterableDataset|num_replicas|deepspeed\.initialize",
+        r"(?<!\bRandom)(?<!\bSequential)Sampler|manual_seed\([^\n]*rank|split_dataset_by_node|\.shard\(|prepare\(|rank::"
+        r"|\w\[\w*rank\b|skip=rank|IterableDataset|num_replicas|deepspeed\.initialize",
         program.said,
     )
     if not view.distributed or split or not view.trainings:

@@ -22,7 +22,7 @@ from ...heads import (
     names_metric,
     step_column,
 )
-from ...metrics import canonical, of_split, split_named, splits, step_key, tag_of
+from ...metrics import canonical, held_out, of_split, split_named, splits, step_key, tag_of
 from ...patterns import bounded
 from ...reading import Chunk, Line, lines_of, parse_json, unwrapped
 from .grammar import number
@@ -32,6 +32,8 @@ ENTRY_LIMIT = 256 << 10
 """Longest entry of a log history, in characters."""
 SAMPLE = 64 << 10
 """Bytes by which a table is told."""
+PARTS = 2
+"""Held-out measures of one row that are those of parts of the data, whatever the parts are called."""
 _SCALAR = bounded(
     r'"([^"\\\n]{1,100})"\s*:\s*"?([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|NaN|nan|Infinity|inf))"?(?=\s*[,}\]]|\s*$)'
 )
@@ -176,7 +178,8 @@ def _add_entry(store: Store, name: str, entry: dict[str, tuple[float, int]], len
         for k, (v, at) in entry.items()
         if step_key(k) is None or k in lengths
     ]
-    if not any(canonical(k) for k, _, _ in values):
+    parts = step is not None and sum(held_out(k) for k, _, _ in values) >= PARTS
+    if not parts and not any(canonical(k) for k, _, _ in values):
         return
     if step is not None and step == step and abs(step) < 1e15:
         store.record(store.stream(name, None), int(step), values)

@@ -195,7 +195,12 @@ ROWS = (
             "ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by a.so)",
             "ImportError: flash_attn_2_cuda.so: undefined symbol",
         ),
-        ("ImportError: cannot import name 'flash_attn_func' from 'flash_attn'", "undefined symbols: none"),
+        (
+            "ImportError: cannot import name 'flash_attn_func' from 'flash_attn'",
+            "undefined symbols: none",
+            "flash_attn 2.7.0 found but undefined symbol: _ZN2at4mulE -- falling back to attn_implementation=eager",
+        ),
+        must_not=r"(?i)fall\w*[ -]?back (?:to|on)|回退到",
     ),
     Signature(
         "op-build-failed", S0,

@@ -29,14 +29,22 @@ ROWS = (
     Signature(
         "fused-attention-missing",
         S2,
-        r"(?i)flash.?att(entio)?n.{0,60}(not (installed|available|found|supported)|unavailable|missing).{0,60}(fall|us[ei]|default|switch).{0,40}(eager|naive|math|vanilla|slow|standard|torch)|fall\w* ?back to (the )?(eager|naive|math|vanilla)\b.{0,30}att",
+        r"(?i)(flash.?att(entio)?n|xformers|sdpa).{0,60}(not (installed|available|found|supported|usable)|unavailable|missing|undefined symbol|(can'?t|cannot|could ?n[o']t|unable to|failed to) (be )?(import|load|us)\w*|Import ?Error|incompatible|不可用|未安装|加载失败|导入失败).{0,120}(fall|us[ei]|default|switch|回退|改用|退回).{0,40}(eager|naive|math|vanilla|slow|standard|torch|普通|朴素)|fall\w* ?back (to|on) (the )?(eager|naive|math|vanilla)\b.{0,30}att|(fall\w* ?back (to|on)|switch\w* to|回退到?|改用) ?(the )?(attn|attention)\w{0,20} ?[=:] ?['\"]?(eager|naive|math|vanilla)",
         "attention runs without a fused kernel: the program says that none is there",
         "没有可用的融合注意力算子，程序退回到普通实现",
         (
             "Flash Attention 2 is not installed, falling back to eager attention implementation",
             "flash-attn not found, using naive attention",
+            "flash_attn 2.7.0 found but undefined symbol: _ZN2at4mulE -- falling back to attn_implementation=eager",
+            "xformers could not be imported (built for torch 2.5), switching to attention_backend='math'",
+            "[W] flash_attn 加载失败，回退到 eager 实现",
         ),
-        ("Using flash attention 2", "RuntimeError: FlashAttention only supports Ampere GPUs or newer."),
+        (
+            "Using flash attention 2",
+            "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
+            "ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c104cuda9SetDeviceEi",
+            "attn_implementation=eager",
+        ),
         lasting=True,
     ),
     Signature(

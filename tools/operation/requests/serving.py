@@ -26,7 +26,8 @@ PARTS = {
                        r"|^running)(?:_reqs?)?$"),
     "waiting": bounded(r"(?:requests?_waiting|waiting_req(?:uest)?s?|queue_req(?:uest)?s?|num_waiting|num_queued?"
                        r"|queue_size|queue_length|queue_depth|^waiting|^pending|^queued?)(?:_reqs?|_requests?)?$"),
-    "cache": bounded(r"^(?!.{0,60}(?:cpu|hit|prefix)).{0,60}(?:cache_usage|kv_usage|token_usage|cache_used)"),
+    "cache": bounded(r"^(?!.{0,60}(?:cpu|hit|prefix|(?:^|_)[gm]i?b(?:_|$)|bytes|blocks)).{0,60}"
+                     r"(?:cache_(?:usage|used|util)|kv_(?:usage|used|util)|token_usage)"),
     "preempted": bounded(r"(?:preemptions?|preempted|retracted)(?:_req(?:uest)?s?|_total)*$"),
 }  # fmt: skip
 """What a server reports -> its names, as engines and their dashboards write them."""

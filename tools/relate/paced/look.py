@@ -30,6 +30,7 @@ CODES = declare(
     ("peak-by-order", PACED, "peak memories rise in the order of the models alone, far above what the last one takes"),
     ("source-learned-by-heart", PACED, "a source's held-out loss rises as its training loss falls, others' do not"),
     ("work-nears-timeout", PACED, "work that ranks wait for takes longer each time, up to the timeout of collectives"),
+    ("source-rises-alone", PACED, "the held-out loss of one source rises, those of all others do not"),
     ("answers-short-of-items", PACED, "fewer answers than items came into a score that is over all items"),
 )
 
@@ -51,7 +52,7 @@ def paced(
         *short.summing(tables, stated),
         *ordered.by_order(tables),
         *mixed.leaving_plan(frames, tables, stated),
-        *parted.by_heart(lines),
+        *parted.by_heart(lines, tables),
         *planned.beyond_plan(lines, stated, claims),
         *outlasting.outlasting(lines, settings or Settings()),
     ]

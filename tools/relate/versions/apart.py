@@ -15,6 +15,7 @@ import numpy as np
 from ...findings import Evidence, Finding, Severity, clean
 from ..line import means
 from .cells import HARMFUL, REFUSES, Cell, Measured, ordered
+from .repeats import one_of
 
 SEEDS, FEW_ITEMS = 3, 20
 """Seeds of each version from which on their spread is known; items of a slice from which on its share is one."""
@@ -86,6 +87,8 @@ def _gap(name: str, a: Cell, b: Cell, whole: float) -> Gap | None:
     """The difference with its error by the seeds, else by the items; None where neither is known."""
     x, y = (np.array(c.values) for c in (a, b))
     before, after = float(x.mean()), float(y.mean())
+    if one_of(a) or one_of(b):
+        return None  # one measurement, and no spread of several
     if min(len(x), len(y)) >= SEEDS:
         parts = [float(v.var(ddof=1)) / len(v) for v in (x, y)]
         error = sqrt(sum(parts))

@@ -8,8 +8,10 @@ from ...documents.stated import Stated
 from ...findings import Finding, declare
 from ...tables.table import Table
 from .apart import WORSE, compared
-from .cells import measured
+from .cells import Measured, measured
 from .fed import fed
+from .mixed import by_mix
+from .repeats import alike, copies, told_of
 
 VERSIONS = "versions of one model against each other"
 CODES = declare(
@@ -18,6 +20,8 @@ CODES = declare(
     ("checkpoint-worse", VERSIONS, "a later checkpoint measures worse than the one before, beyond its seeds or items"),
     ("versions-differ", VERSIONS, "two versions measure otherwise beyond chance, not known to be worse"),
     ("versions-within-noise", VERSIONS, "two versions measure no more apart than seeds or items make by chance"),
+    ("seeds-all-alike", VERSIONS, "repeats with several seeds come out the same to the last digit: one measurement"),
+    ("total-moved-by-mix", VERSIONS, "a score over all moves against all its slices: the items are others"),
     ("fed-otherwise-and-worse", VERSIONS, "a part of the data has another share where a version gets worse"),
 )
 
@@ -25,9 +29,13 @@ CODES = declare(
 def of_versions(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Finding]:
     """What each table measures of two versions, the worst measure of each, and what the versions were fed."""
     found: list[Finding] = []
+    same, once, every = copies(tables), list[Finding](), list[Measured]()
     for table in tables:
-        told = [f for m in measured([table]) for f in compared(m)]
+        several = [*measured([table])]
+        told = [f for m in several for f in compared(m)]
+        every += several
+        once += [f for m in several for f in alike(m, same)][:1]
         grave = sorted(told, key=lambda f: f.severity)
         found += [f for f in grave if f.code != "versions-within-noise"][:2] or grave[:1]
     worse = [f for f in found if f.code in WORSE.values()]
-    return [*found, *fed(worse, stated)]
+    return [*found, *fed(worse, stated), *(once or map(told_of, same[:1])), *by_mix(tables, every)]

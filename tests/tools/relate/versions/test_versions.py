@@ -122,3 +122,94 @@ def test_the_part_of_the_data_that_came_up_is_told_with_what_got_worse(tmp_path,
 )
 def test_a_recipe_alone_and_one_that_hardly_moves_say_nothing(tmp_path, files):
     assert "fed-otherwise-and-worse" not in found(tmp_path, files)
+
+
+FLAT, LOOSE = (0.6183,) * 4, (0.602, 0.611, 0.595, 0.607)
+
+
+def answers(folder, changed=()):
+    """Answers of four repeats, of which some differ in a row."""
+    for n in range(4):
+        rows = "".join(f"{i},{n},{(i * 7 + (i == 3 and n in changed)) % 11}\n" for i in range(60))
+        fill(folder, {f"out/seed_{n}/answers.csv": f"item,seed,prediction\n{rows}"})
+    return {f"out/seed_{n}/answers.csv": (folder / f"out/seed_{n}/answers.csv").read_text() for n in range(4)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        seeds([FLAT, LOOSE], head="model,seed,acc"),
+        seeds([LOOSE, tuple(100 * v for v in FLAT)], head="checkpoint,run,accuracy"),
+    ],
+    ids=["the first", "the second"],
+)
+def test_seeds_that_all_come_out_the_same_are_one_measurement_and_no_error(tmp_path, text):
+    told = found(tmp_path, {"t.csv": text})
+    assert set(told) == {"seeds-all-alike"}
+    assert told["seeds-all-alike"].data["repeats"] == 4
+
+
+def test_with_the_answers_beside_them_the_error_is_that_of_the_items(tmp_path):
+    files = {"t.csv": seeds([FLAT, LOOSE], head="model,seed,acc"), **answers(tmp_path)}
+    told = found(tmp_path, files)["seeds-all-alike"]
+    assert told.data["error"] == pytest.approx((0.6183 * 0.3817 / 60) ** 0.5)
+
+
+def test_answers_that_are_the_same_in_all_repeats_are_told_by_themselves(tmp_path):
+    assert found(tmp_path, answers(tmp_path))["seeds-all-alike"].data == {"repeats": 4, "rows": 60}
+
+
+@pytest.mark.parametrize("changed", [(2,), (1, 3)])
+def test_answers_of_which_one_differs_are_not(tmp_path, changed):
+    assert found(tmp_path, answers(tmp_path, changed)) == {}
+
+
+@pytest.mark.parametrize("same", [(1.0,) * 4, (0.6,) * 4, (0.6183, 0.6183, 0.6183, 0.6184), (0.6183,) * 2])
+def test_coarse_scores_and_few_seeds_may_be_the_same_by_chance(tmp_path, same):
+    assert "seeds-all-alike" not in found(tmp_path, {"t.csv": seeds([same, LOOSE], head="model,seed,acc")})
+
+
+def suite(shares, sizes, head="area,n,accuracy"):
+    rows = "".join(f"{a},{n},{p}\n" for a, n, p in zip(("logic", "poems", "maps"), sizes, shares, strict=True))
+    total = sum(n * p for n, p in zip(sizes, shares, strict=True)) / sum(sizes)
+    return f"{head}\n{rows}total,{sum(sizes)},{total:.4f}\n"
+
+
+LOW, FEW, MANY = (0.38, 0.55, 0.91), (900, 700, 400), (900, 700, 2600)
+DOWN = (0.36, 0.54, 0.90)
+
+
+def both(x, n, y, m, whole=1):
+    rows = [f"{v},{a},{k},{whole * p}\n" for v, ps, ns in (("v3", x, n), ("v4", y, m))
+            for a, k, p in zip(("甲", "乙", "丙"), ns, ps, strict=True)]  # fmt: skip
+    return "version,科目,题数,准确率\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"e/s_100.csv": suite(LOW, FEW), "e/s_200.csv": suite(DOWN, MANY)},
+        {"e/s_100.csv": suite(DOWN, MANY), "e/s_200.csv": suite(LOW, FEW)},
+        {"t.csv": both(LOW, FEW, DOWN, MANY)},
+        {"t.csv": both(LOW, FEW, DOWN, MANY, 100)},
+    ],
+    ids=["it rises", "it falls", "versions in rows", "per cent"],
+)
+def test_a_whole_that_moves_against_all_its_slices_is_of_other_items(tmp_path, files):
+    told = found(tmp_path, files)["total-moved-by-mix"]
+    assert (told.data["after"] - told.data["before"]) * (told.data["kept"] - told.data["before"]) < 0
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"e/s_100.csv": suite(LOW, FEW), "e/s_200.csv": suite(DOWN, FEW)},
+        {"e/s_100.csv": suite(LOW, FEW), "e/s_200.csv": suite((0.36, 0.6, 0.9), MANY)},
+        {"e/s_100.csv": suite(DOWN, FEW), "e/s_200.csv": suite(LOW, MANY)},
+        {"e/s_100.csv": suite(LOW, FEW), "f/s_200.csv": suite(DOWN, MANY)},
+        {"t.csv": both(LOW, FEW, DOWN, FEW)},
+    ],
+    ids=["the same items", "one slice rises", "all rise", "other folders", "rows of the same items"],
+)
+def test_a_whole_that_moves_as_its_slices_do_is_not(tmp_path, files):
+    assert "total-moved-by-mix" not in found(tmp_path, files)
