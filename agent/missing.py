@@ -71,8 +71,6 @@ JUMPED = 3.0
 """Times the spread of the later parts by which the first one lies below them, where it rose in the first."""
 BEGINNINGS = (0.0, 0.0625, 0.125, 0.25, 0.5)
 """Parts of the way after which a measure may stand still to its end."""
-SLOW = "slow"
-"""The symptom of a speed that is too low: one measure that keeps its level does not say that it is high enough."""
 SAID = phrases(
     "what is missing",
     ("waiting", "where each rank waits: stacks of all ranks (`py-spy dump`), the last collectives of the flight "

@@ -21,7 +21,7 @@ from ..tools.patterns import bounded
 from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .diagnose import LEAST, Diagnosis
-from .missing import SLOW, STANDING_STILL, slow_at_times, stands_from, undecided
+from .missing import STANDING_STILL, slow_at_times, stands_from, undecided
 from .propose import SAME_THING, Nothing, Proposal
 from .question.plans import Direction, Plan
 from .question.polarity import Suspicion
