@@ -129,8 +129,9 @@ ROWS = (
         "another process closed the connection", "另一个进程关闭了连接",
         ("RuntimeError: [3] is setting up NCCL communicator but got: Connection reset by peer",
          "[E socket.cpp] recvValue failed on SocketImpl(fd=44): failed to recv, got 0 bytes"),
-        ("Connection kept alive",),
-        must_not=r"(?i)wandb|retry",
+        ("Connection kept alive", "wait_until_up: probe failed (attempt 2): ('Connection aborted.', ConnectionResetError(104, 'Connection reset by peer'))",
+         "虚拟机还没就绪（第3次检查）: Connection reset by peer"),
+        must_not=r"(?i)wandb|retr(y|ies)|wait_|waiting|attempt \d|\bpoll(ing)?\b|health|probe|检查 ?\d|第 ?\d+ ?次|重试|等待",
         role="echo",
     ),
     Signature(
