@@ -32,6 +32,10 @@ CODE = bounded(
     r"|git|apt(?:-get)?|curl|wget|mkdir|cp|mv|cd|echo|set)\s+[-\w./$\"'{])"
 )
 """How a line of a program begins, which speaks to nobody but in its comments and texts."""
+BARE = bounded(
+    r"^[\s{\[,-]{0,60}(?:[\"']?[\w.$-]{1,80}[\"']?\s{0,8}[:=]\s{0,8})?[\"']?[!-~]{0,300}[\"']?[\s,}\]]{0,20}$"
+)
+"""A setting whose value is a name, a number, a path or an address, without a blank or a letter of another script."""
 COMMENT = bounded(r"(?:^|\s)(?:#|//)\s?(.{1,600})$")
 TEXT = bounded(r"\"((?:[^\"\\\n]|\\.){1,600})\"|'((?:[^'\\\n]|\\.){1,600})'")
 
@@ -64,9 +68,11 @@ def _in_files(run: Run) -> Iterator[str]:
 
 def _speaks(file: str, line: str, *least: float) -> bool:
     """Whether a line speaks to a machine that reads it; of code its comments and texts do, and no name of a type."""
-    if not file.lower().endswith(PROGRAMS) or not CODE.search(line):
-        return addressed(line, *least)
+    if not file.lower().endswith(PROGRAMS):
+        return not BARE.match(line) and addressed(line, *least)
     parts = [m[1] for m in COMMENT.finditer(line)]
+    if not CODE.search(line) and not parts:
+        return addressed(line, *least)
     parts += [m[1] or m[2] for m in TEXT.finditer(COMMENT.sub("", line))]
     return any((hailed(part) or ordered(part)) and addressed(part, *least) for part in parts)
 

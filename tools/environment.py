@@ -47,7 +47,7 @@ _DEVICE = re.compile(
     r"|(?:A10G?|A30|A40|A100|A800|H100|H800|H20|H200|B100|B200|GB200|L4|L40S?|V100|T4)"
     r"(?:[- ](?:SXM\d?|PCIe|NVL|\d+GB|SXM\d-\d+GB))*)\b"
 )
-_SIZE = bounded(r"total capacity of [\d.]+ ?[GM]iB|\d+MiB\s*/\s*\d+MiB")
+_SIZE = bounded(r"total capaci?ty of [\d.]+ ?[GM]iB|\d+MiB\s*/\s*\d+MiB")
 _LAUNCH = re.compile(
     r"\b(?:torchrun|deepspeed|accelerate\s+launch|mpirun|srun|horovodrun|vllm\s+serve|llamafactory-cli|axolotl|swift"
     r"|ray\s+job\s+submit|tune\s+run|python3?\s+(?:-u\s+)?(?:-m\s+\S+|\S+\.py))\b"

@@ -56,7 +56,13 @@ QUALITY = re.compile(
 NOT_A_SCORE = re.compile(
     r"(?i)stderr|loss|perplexity|ppl|runtime|per_second|steps?$|epoch|alias|samples?$|bits_per|seconds|time"
 )
-COUNT = ("n", "num_samples", "n_samples", "samples", "total", "count", "eval_samples", "num_examples")
+COUNTED = re.compile(
+    r"(?i)(?:^|[_.-])(?:counts?|numbers?|num|support|confusion|matri(?:x|ces)|incorrect|wrong|errors?|samples|hits"
+    r"|totals?)(?:[_.-]|$)|^n_|数量|个数|样本"
+)
+"""Names of what holds numbers of items and no scores, of which a change is in items."""
+COUNT = ("n", "num_samples", "n_samples", "samples", "total", "count", "eval_samples", "num_examples", "total_count",
+         "n_total", "num_total", "n_items", "num_items", "num_questions", "n_examples")  # fmt: skip
 NEAR_CHANCE = 2.0
 """Points from chance within which a score says nothing of the model. Own judgement."""
 SETUP = {"n-shot": ("shots", "示例数"), "versions": ("task version", "任务版本")}
@@ -132,7 +138,7 @@ def _walk(value: Any, path: tuple[str, ...], n: int | None) -> Iterator[tuple[st
     for key, item in value.items():
         where = (*path, str(key))
         if isinstance(item, Mapping):
-            yield from _walk(item, where, n)
+            yield from () if COUNTED.search(str(key)) else _walk(item, where, n)
         elif isinstance(item, (int, float)) and not isinstance(item, bool) and key not in COUNT:
             name = "/".join(where)
             if not NOT_A_SCORE.search(str(key)) and (QUALITY.search(name) or GENERAL.search(name)):

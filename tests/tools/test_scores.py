@@ -178,3 +178,13 @@ def test_what_is_lost_between_training_and_serving_is_no_forgetting(tmp_path, na
     found = check_run_evals(discover(tmp_path)).findings
     assert [f.code for f in found] == [code]
     assert ("after the export" in found[0].message) is (code == "score-lost-in-export")
+
+
+@pytest.mark.parametrize("held", ["correct_counts", "n_right", "confusion_matrices", "答对数量"])
+def test_numbers_of_items_are_no_scores(tmp_path, held):
+    def results(share, right):
+        return {"exact_match": share, held: {"score_a": right, "score_b": right + 3}, "total_count": 300}
+
+    assert judged(tmp_path, results(0.31, 93), results(0.27, 60)) == ({}, "clear")
+    found, _ = judged(tmp_path, results(0.61, 183), results(0.31, 93))
+    assert found["benchmark-drop"].data["score"] == "exact_match"

@@ -40,6 +40,15 @@ FILES, TEMPLATE = 200, 1 << 18
 SCALING = ("type", "factor", "rope_theta", "original_max_position_embeddings")
 ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
 SIZES = ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")
+IDENTITY = {
+    "config.json": (*SIZES[:-1],),
+    "adapter_config.json": ("base_model_name_or_path",),
+    "tokenizer_config.json": ("tokenizer_class", "processor_class", "added_tokens_decoder"),
+    "preprocessor_config.json": ("processor_class", "image_processor_type"),
+}
+"""Keys by which small files say of which model they are; a vocabulary may grow in training."""
+SIZED = bounded(r"(?<![a-z0-9.])(?!\d?bit|int\d|fp\d)[a-z]{0,12}\d+(?:\.\d+)?[bm]?(?![a-z0-9.])")
+"""A family with its version (`qwen2`, `v0.3`), or a number of parameters (`7b`), in a model's name."""
 ENDS = bounded(r"<\|im_end\|>|<\|eot_id\|>|<\|end\|>|<end_of_turn>|<\|endofturn\|>|<\|eot\|>|<\|end_of_turn\|>")
 """Tokens that end a turn in the chat templates of public models."""
 SPLIT = bounded(r"(?i)(?:^|[^a-z])(?:split|input|chunk|in)[_-]?(?:gpu|rank|part)?[_-]?(\d{1,4})\.\w{2,6}$")
@@ -63,8 +72,7 @@ def check_copies(run: Run) -> Report:
     for artifact in small:
         files.setdefault(PurePosixPath(artifact.name).name, []).append(artifact)
     models = [a for a in small if "config" in PurePosixPath(a.name).name.lower()]
-    found = [*_rope(models), *_templates(files.get("tokenizer_config.json", ())), *_jinjas(run),
-             *_stops(files)]  # fmt: skip
+    found = [*_rope(models), *_templates(files), *_jinjas(run, files), *_stops(files)]
     parts = [*_parts(run), *_empty(run)]
     dumped = [*_dumped(run, small)]
     looked = len(files.get("config.json", ())) > 1 or len(files.get("tokenizer_config.json", ())) > 1 or found
@@ -116,23 +124,62 @@ def _rope(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
             return
 
 
-def _jinjas(run: Run) -> Iterator[Finding]:
+def _told_of_model(folder: PurePosixPath, files: Mapping[str, list[Artifact]]) -> dict[str, Any]:
+    """What the small files of a folder say of the model that they are of."""
+    told: dict[str, Any] = {}
+    for name, keys in IDENTITY.items():
+        for artifact in files.get(name, ()):
+            value = load_json(artifact.path) if PurePosixPath(artifact.name).parent == folder else None
+            if isinstance(value, Mapping):
+                told |= {k: value[k] for k in keys if value.get(k) not in (None, "", [], {})}
+    return told
+
+
+def _two_models(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two folders are of two models, by one thing that both say: kind, size, class, base, or hardly a special
+    token in common."""
+    for key in one.keys() & other.keys():
+        a, b = one[key], other[key]
+        if key == "added_tokens_decoder":
+            mine, theirs = ({str(t.get("content")) for t in v.values() if isinstance(t, Mapping)} for v in (a, b))
+            if min(len(mine), len(theirs)) >= 3 and 4 * len(mine & theirs) < min(len(mine), len(theirs)):
+                return True
+        elif key == "base_model_name_or_path":
+            mine, theirs = (set(SIZED.findall(PurePosixPath(str(v)).name.lower())) for v in (a, b))
+            if mine and theirs and not (mine <= theirs or theirs <= mine):
+                return True
+        elif key == "tokenizer_class":
+            mine, theirs = (str(v).removesuffix("Fast") for v in (a, b))
+            if mine != theirs and not {mine, theirs} & {"PreTrainedTokenizer", "TokenizersBackend"}:
+                return True
+        elif a != b:
+            return True
+    return False
+
+
+def _jinjas(run: Run, files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
     """Templates in files of their own, in several folders."""
     some = [a for a in run.artifacts if PurePosixPath(a.name).suffix in (".jinja", ".jinja2")][:FILES]
     read = []
     for artifact in some:
         with suppress(TriageError, OSError):
             read.append((artifact.name, head(artifact.path, TEMPLATE).decode("utf-8", "replace")))
-    yield from _unlike(read)
+    yield from _unlike(read, files)
 
 
-def _templates(some: list[Artifact] | tuple[()]) -> Iterator[Finding]:
-    yield from _unlike(_read(some, lambda value: value.get("chat_template")))
+def _templates(files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
+    read = _read(files.get("tokenizer_config.json", []), lambda value: value.get("chat_template"))
+    yield from _unlike(read, files)
 
 
-def _unlike(read: Sequence[tuple[str, Any]]) -> Iterator[Finding]:
-    for (a, one), (b, other) in combinations(read, 2):
-        if isinstance(one, str) and isinstance(other, str) and one.split() != other.split():
+def _unlike(read: Sequence[tuple[str, Any]], files: Mapping[str, list[Artifact]]) -> Iterator[Finding]:
+    """The first two templates that differ and are of one model, as far as their folders say."""
+    apart = [pair for pair in combinations(read, 2) if all(isinstance(t, str) for _, t in pair)]
+    apart = [pair for pair in apart if pair[0][1].split() != pair[1][1].split()]
+    folders = {PurePosixPath(name).parent for pair in apart for name, _ in pair}
+    models = {folder: _told_of_model(folder, files) for folder in folders}
+    for (a, one), (b, other) in apart:
+        if not _two_models(models[PurePosixPath(a).parent], models[PurePosixPath(b).parent]):
             i = next((i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
             said = f"from character {i} on: {one[i : i + 40]!r} / {other[i : i + 40]!r}"
             yield _apart("template-differs-between-copies", a, b, f"have different chat templates, {said}",

@@ -31,6 +31,8 @@ from .ends.again import measured_again
 from .ends.newest import newest
 from .ends.overcome import at_the_end, continued, ends_worse, overcome
 from .ends.repeated import repeated, survived
+from .ends.saving import ended_while_saving
+from .ends.scored import one_class
 from .history import unlogged
 from .judged.far_out import far_out
 from .judged.nameless import after_earlier, nameless
@@ -144,6 +146,7 @@ def scan(
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
+    findings += [*ended_while_saving(texts, matched), *one_class(texts)]
     findings += waiting(texts, findings)
     findings += working(texts, findings)
     findings += _unread(run, table, texts, findings)

@@ -179,7 +179,7 @@ def agreement(table: Table) -> Iterator[Finding]:
     level = "ordinal" if numeric and len({v for u in units for v in u.values()}) > 2 else "nominal"
     alpha = krippendorff([list(u.values()) for u in units], level)  # type: ignore[arg-type]
     low, high = _alpha_interval(units, level)
-    if not alpha < ALPHA or high >= ALPHA:
+    if not alpha < ALPHA or not high < ALPHA:
         return
     without = {w: krippendorff([[v for k, v in u.items() if k != w] for u in units], level)  # type: ignore[arg-type]
                for w in sorted({w for u in units for w in u})[:20]}  # fmt: skip
@@ -203,6 +203,8 @@ def _alpha_interval(units: list[dict[str, object]], level: str) -> tuple[float, 
     rows = [list(u.values()) for u in units]
     found = np.array([krippendorff([rows[i] for i in draw], level) for draw in draws])  # type: ignore[arg-type]
     narrow = np.sqrt(draws.shape[1] / len(units))
+    if np.isnan(found).all():
+        return float("nan"), float("nan")  # everybody says one thing in every draw
     middle = float(np.nanmean(found))
     half = 1.96 * float(np.nanstd(found)) * narrow
     return middle - half, middle + half

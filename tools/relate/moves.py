@@ -134,10 +134,19 @@ def told(found: Sequence[Move]) -> list[Finding]:
     out: list[Finding] = []
     ranked += [(_whole(m), m) for m in found if not m.lasting and _drifts(m)][:MOST_DRIFTS]
     for change, move in ranked:
-        if move.line.said not in seen and len(out) < MOST_TOLD:
+        if move.line.said not in seen and len(out) < MOST_TOLD and not _as_planned(move, change):
             seen.add(move.line.said)
             out.append(_finding(move, change))
     return out
+
+
+def _as_planned(move: Move, change: Change) -> bool:
+    """Whether a drift is that of a learning rate, which its schedule makes, or is not there between the level where it
+    sets in and that of the end: a measure that first goes one way and then the other has a peak and no drift."""
+    if change.kind != "drift":
+        return False
+    before, after = _seen(move, change)
+    return move.line.name == "learning_rate" or (after - before) * (1 if change.up else -1) <= 0
 
 
 def _drifts(move: Move) -> bool:
@@ -178,12 +187,16 @@ def described(move: Move, change: Change) -> tuple[str, str]:
 
 
 def _seen(move: Move, change: Change) -> tuple[float, float]:
-    """Levels before and after a change that were measured: a drift is fitted as a straight line, which leaves them."""
-    low, high = float(move.line.values.min()), float(move.line.values.max())
+    """Levels before and after a change that were measured; of a drift, which is fitted as a straight line, those of the
+    points around the place where it sets in and of the end."""
+    values = move.line.values
+    low, high = float(values.min()), float(values.max())
     before, after = (min(max(v, low), high) for v in (change.before, change.after))
-    last = move.ends[1]
-    if change.kind == "drift" and (last - before) * (1 if change.up else -1) > 0:
-        after = last
+    if change.kind == "drift":
+        there, last = float(np.median(values[max(0, change.i - 2) : change.i + 3])), move.ends[1]
+        way = 1 if change.up else -1
+        before = there if len(values) and (last - there) * way > 0 else before
+        after = last if (last - before) * way > 0 else after
     return before, after
 
 
@@ -192,9 +205,11 @@ def _finding(move: Move, change: Change) -> Finding:
     en, zh = described(move, change)
     at = move.line.where(change.i)
     within = f" (between {low:.10g} and {high:.10g})" if high > low else ""
-    how = "from there on in a drift" if change.kind == "drift" else "in one step"
     data = {**facts(move, change), "known": move.line.known}
-    said = f"{en} at {at}{within}, {how}", f"{zh}，位置 {at}{within.replace('between', '区间').replace(' and ', ' - ')}"
+    within_zh = within.replace("between", "区间").replace(" and ", " - ")
+    said = f"{en} at {at}{within}, in one step", f"{zh}，位置 {at}{within_zh}"
+    if change.kind == "drift":
+        said = f"{en}, in a drift from {at}{within} on", f"{zh}，自 {at}{within_zh} 起逐渐变化"
     places = shown(move, change)
     if change.kind == "drift" and change.i == change.low == 0:  # it goes all along, and its first place says nothing
         half = _half(move.line.values, change)

@@ -55,6 +55,8 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
     data = [t for t in texts if t.strip() and not _COMMENT.match(t)] or [t for t in texts if t.strip()]
     if len(data) < 2:
         return _only_header(data, strict)
+    if (over := _over_lines(texts)) is not None:
+        return over
     found = []
     quoted = len(list(cut(data, ","))) * 4 > len(data)
     for order, separator in enumerate((*SEPARATORS, "") if strict else (*SEPARATORS, ":", "")):
@@ -72,6 +74,19 @@ def shape_of(texts: Sequence[str], strict: bool) -> Shape | None:
     if not best or best[1] < (0.5 if strict else 0.2):
         return _one_column(data, strict)
     return best[3]
+
+
+def _over_lines(texts: Sequence[str]) -> Shape | None:
+    """Records with quoted cells over many lines, as answers of a model are kept: cut at one sign with regard to quotes,
+    every record but the last of the sample, which may go on, is as wide as the header."""
+    for separator in ",\t;":
+        records = list(cut((f"{t}\n" for t in texts), separator))[:-1]
+        width = len(records[0]) if records else 0
+        if len(records) >= 3 and width > 2 and 2 * len(records) < len(texts):
+            whole = [r for r in records if r]
+            if all(len(r) == width for r in whole) and not any("\n" in c or not c.strip() for c in whole[0]):
+                return Shape(separator, width)
+    return None
 
 
 def _only_header(data: list[str], strict: bool) -> Shape | None:

@@ -99,3 +99,50 @@ def test_a_few_values_that_no_checksum_backs_are_a_note(tmp_path, n, grade, said
         r | {"output": f"{r['output']} {said.format(100 + i)}"} if i < n else r for i, r in enumerate(rows(8, 1200))
     ]
     assert found(tmp_path, {"train.jsonl": lines(some)}).get("pii-found") == grade
+
+
+@pytest.mark.parametrize(
+    ("names", "more"),
+    [
+        (("original.json", "for_trainer.json"), {"system": "", "history": []}),
+        (("corpus_raw.jsonl", "corpus.jsonl"), {}),
+        (("数据/原始.jsonl", "数据/sft.jsonl"), {}),
+    ],
+)
+def test_a_set_and_its_converted_form_are_no_duplicates(tmp_path, names, more):
+    some = rows(9)
+    said = [json.dumps(x) if n.endswith("json") else lines(x) for n, x in
+            zip(names, (some, [r | more for r in some]), strict=True)]  # fmt: skip
+    assert "exact-duplicates" not in found(tmp_path, dict(zip(names, said, strict=True)))
+
+
+def test_two_files_of_one_form_with_the_same_rows_are_duplicates(tmp_path):
+    some = lines(rows(9))
+    assert found(tmp_path, {"north.jsonl": some, "south.jsonl": some})["exact-duplicates"] == "S2"
+
+
+def test_a_pool_whose_beginning_alone_is_read_is_known_by_its_size(tmp_path):
+    some = rows(10, 900)
+    whole, train = fill(tmp_path, {"pool.jsonl": lines(some), "train.jsonl": lines(some[:700])}), lines(some[700:])
+    (whole / "test.jsonl").write_text(train)
+    from triage.tools.data.records.blocks import plan
+
+    def head(name):
+        return name, [plan([whole / name], 20_000)[0]]
+
+    assert origins([head("pool.jsonl"), head("train.jsonl")], [head("test.jsonl")], only_train) == {"pool.jsonl"}
+    assert parts_of_others([head("pool.jsonl"), head("train.jsonl")]) == {"train.jsonl"}
+
+
+def only_train(name: str) -> bool:
+    return name == "train.jsonl"
+
+
+@pytest.mark.parametrize("short", ["see you then", "所以你想说什么？"])
+def test_a_few_common_phrases_are_no_leak(tmp_path, short):
+    train, held = rows(11, 900), [{"id": i, "content": r["output"]} for i, r in enumerate(rows(12, 1500))]
+    files = {"train.jsonl": lines([*train, {"instruction": "q", "output": f"{short}"}]), "train.py": "loss.backward()"}
+    told = found(tmp_path / "a", files | {"test.jsonl": lines([*held, {"id": 9999, "content": short}])})
+    assert "eval-leakage" not in told
+    leaked = [*held, *({"id": i, "content": r["output"]} for i, r in enumerate(train[:12]))]
+    assert found(tmp_path / "b", files | {"test.jsonl": lines(leaked)})["eval-leakage"] == "S1"

@@ -30,8 +30,9 @@ def found(text: str, **life):
         "Process 90 has 21.40 GiB memory in use. Process 107 has 2.22 GiB memory in use. " + PYTORCH,
     ],
 )
-def test_the_process_that_holds_the_card_is_named(held):
-    finding = found(CARD + held)["gpu-memory-held-elsewhere"]
+@pytest.mark.parametrize("spelled", ["capacity", "capacty"])
+def test_the_process_that_holds_the_card_is_named(held, spelled):
+    finding = found(CARD.replace("capacity", spelled) + held)["gpu-memory-held-elsewhere"]
     assert "process 90 holds 21.4 GiB" in finding.message
     assert finding.severity.name == "S0"
     assert "90" in finding.zh

@@ -102,6 +102,13 @@ def test_answers_in_two_files_are_those_of_the_base(tmp_path, files):
     assert [f.code for f in across(tables(tmp_path, files))] == ["answers-of-the-base"]
 
 
+@pytest.mark.parametrize("field", ["history", "system"])
+def test_a_set_as_it_came_and_converted_is_no_answer_of_two_models(tmp_path, field):
+    rows = answers(key="question")
+    more = "".join(json.dumps(json.loads(r) | {field: ""}) + "\n" for r in rows.splitlines())
+    assert list(across(tables(tmp_path, {"original.jsonl": rows, "cleaned_for_trainer.jsonl": more}))) == []
+
+
 @pytest.mark.parametrize(
     "files",
     [

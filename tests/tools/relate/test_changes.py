@@ -3,7 +3,7 @@ import pytest
 
 from triage.tools.relate.changes import _step, changes
 from triage.tools.relate.line import Line
-from triage.tools.relate.moves import described, moves
+from triage.tools.relate.moves import described, moves, told
 
 STEPS = np.arange(400)
 
@@ -130,3 +130,23 @@ def test_levels_that_are_told_were_measured(way):
         for word in said:
             if word[-1].isdigit():
                 assert way.min() - 1e-3 * abs(way).max() <= float(word) <= 1.001 * way.max(), said
+
+
+RAMP = np.minimum(np.arange(60) / 5, 1) * np.clip((60 - np.arange(60)) / 55, 0, 1)
+
+
+@pytest.mark.parametrize("values", [2e-4 * RAMP, 5e-6 * np.repeat(RAMP, 8)], ids=["steps", "long"])
+def test_what_a_schedule_does_is_no_change(values):
+    line = Line("learning_rate", "lr", "a.log", np.arange(float(len(values))), values, np.arange(len(values)) + 1)
+    assert [f for f in told(moves([line])) if f.data["kind"] == "drift"] == []
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_a_drift_is_told_from_the_level_at_its_place_to_that_of_the_end(down):
+    x = np.arange(300.0)
+    values = 10.0 + np.where(x > 150, (x - 150) * 0.04, 0) * (-1 if down else 1) + 0.01 * np.sin(x * 7)
+    (finding,) = told(moves([Line("reward", "reward", "a.log", x, values, x.astype(int) + 1)]))
+    verb, end = ("falls", 4.6) if down else ("rises", 15.4)
+    first, last = (float(w) for w in finding.message.split(f"{verb} from ")[1].split(",")[0].split(" to "))
+    assert abs(first - 10) < 0.6
+    assert abs(last - end) < 0.8

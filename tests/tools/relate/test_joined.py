@@ -462,6 +462,28 @@ def test_outputs_that_are_all_empty(tmp_path):
     assert not told(tmp_path, {"pred.jsonl": rows('["a", "", ""]')})
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "given"),
+    [("results.csv", "extracted_label", "response"), ("eval/scored.tsv", "parsed_answer", "model_output"),
+     ("评分.csv", "提取的标签", "回答")],
+)  # fmt: skip
+def test_answers_that_nothing_was_read_out_of(tmp_path, name, field, given):
+    def rows(cell):
+        cut = "\t" if name.endswith("tsv") else ","
+        said = '"first the lights,\nthen the road\n\nand so on {i}"'
+        cells = (("id", "target", given, field), *((str(i), "ab"[i % 2], said, cell(i)) for i in range(40)))
+        return [cut.join(row).replace("{i}", row[0]) for row in cells]
+
+    found = told(tmp_path, {name: rows(lambda i: "1.0" if i == 7 else "")})["outputs-empty"]
+    assert (found.severity, found.data["answers"]) == ("S1", given)
+    assert "outputs-empty" not in told(tmp_path, {name: rows(lambda i: str(i % 2))})
+
+
+def test_a_column_that_is_read_out_of_nothing_is_no_lost_answer(tmp_path):
+    rows = ["id,target,extracted_label", *(f"{i},{i % 2}," for i in range(40))]
+    assert "outputs-empty" not in told(tmp_path, {"todo.csv": rows})
+
+
 def test_a_learning_rate_that_starts_over(tmp_path):
     x = np.arange(0, 4000, 100.0)
     decay = 3e-4 * 0.5 * (1 + np.cos(np.pi * x / 6000))

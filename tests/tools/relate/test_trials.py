@@ -19,3 +19,19 @@ def codes(folder, head, rows):
 def test_a_setting_is_named_where_most_of_its_repetitions_fail(tmp_path, head, good, bad, failed, found):
     rows = [(i, 16 if i < 3 else 64, bad if i in failed else good) for i in range(6)]
     assert ("outcome-follows-setting" in codes(tmp_path, head, rows)) is found
+
+
+def scored(i: int) -> str:
+    return f"\"{{'rouge-1': {0.4 + i / 999:.6f}, 'bleu': {0.2 + i / 777:.6f}}}\""
+
+
+@pytest.mark.parametrize("say", [scored, lambda i: f"fold {i}x"], ids=["what was scored", "a name for each"])
+def test_what_each_epoch_was_scored_is_no_setting(tmp_path, say):
+    rows = [(i, say(i), 0.9 - 0.02 * i) for i in range(20)]
+    assert codes(tmp_path, "no,valid_data,loss", rows) == []
+
+
+@pytest.mark.parametrize("names", [("mix-a", "mix-b"), ("旧语料", "新语料")])
+def test_a_data_set_that_comes_again_is_one(tmp_path, names):
+    rows = [(i, names[i % 2], 1.9 + 0.8 * (i % 2) + 0.01 * i) for i in range(6)]
+    assert codes(tmp_path, "trial,dataset,final_loss", rows) == ["outcome-follows-setting"]

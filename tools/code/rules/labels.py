@@ -228,13 +228,18 @@ def pad_in_loss(view: View) -> Iterator[Fault]:
         if hands_on or no_grad(program.contexts(node)) or _unpadded(view, value):
             continue
         made = base(view, value)
-        copied = isinstance(place, ast.Dict) and made in {key(v) for v in place.values} - {""} and made
+        copied = isinstance(place, ast.Dict) and made in {key(v) for v in place.values} - {""} and _batch(place)
         if "input_ids" in made or copied or re.search(r"input_ids\b", LENGTH.sub("", source(program, value))):
             alone = len(padded) == 1 and last(program.path(padded[0].func)) != "pad"
             if alone or any(program.scope(c) is program.scope(node) for c in padded):
                 yield Fault(node if isinstance(node, ast.stmt) else value, "the labels are the padded inputs: padding is trained on",
                             "labels 就是填充后的输入：padding 也计入 loss", beside=(padded[0],))  # fmt: skip
                 return
+
+
+def _batch(made: ast.Dict) -> bool:
+    """Whether a dictionary is a batch of a model: labels of a report stand beside no inputs."""
+    return any(isinstance(k, ast.Constant) and k.value in ("input_ids", "inputs", "attention_mask") for k in made.keys)
 
 
 def _masks(program: Program) -> bool:

@@ -164,6 +164,8 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
     Known gaps: a caller that does it in another file.
     """
     program = view.program
+    if _no_dropout(program):
+        return
     if (
         any(not HELPERS.search(last(key(receiver(c)))) for c in program.find("eval"))
         or any(map(_off, program.find("train")))
@@ -194,6 +196,13 @@ def evaluated_in_training_mode(view: View) -> Iterator[Fault]:
             fix = (before(first, f"{name}.eval()"),) if own else ()
             yield Fault(inner[0], f"`{name}` is evaluated without `{name}.eval()`: dropout stays on",
                         f"评测时没有调用 `{name}.eval()`：dropout 仍然开启", fix)  # fmt: skip
+
+
+def _no_dropout(program: Program) -> bool:
+    """Whether the adapter is given no dropout, and the program has no layer of it and gives none to anything else."""
+    given = [k for c in program.each(ast.Call) for k in c.keywords if k.arg and "dropout" in k.arg]
+    adapter = any(k.arg == "lora_dropout" for k in given)
+    return adapter and all(program.const(k.value) == 0 for k in given) and not program.mentions("Dropout(", "BatchNorm")
 
 
 def _between_epochs(view: View, trained: set[str]) -> Iterator[Fault]:

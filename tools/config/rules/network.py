@@ -34,7 +34,7 @@ def nccl_ib_disabled(settings: Settings) -> Iterator[Fault]:
         )
 
 
-@rule("nccl-p2p-disabled", "S2", needs=("nccl_p2p_disable",))
+@rule("nccl-p2p-disabled", "S3", needs=("nccl_p2p_disable",))
 def nccl_p2p_disabled(settings: Settings) -> Iterator[Fault]:
     """GPUs of one machine may not talk to each other directly.
 
@@ -42,16 +42,15 @@ def nccl_p2p_disabled(settings: Settings) -> Iterator[Fault]:
     Bad: `NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 8 train.py` on a machine with NVLink.
     Good: not set, or `NCCL_P2P_DISABLE=0 torchrun --nproc_per_node 8 train.py`; needed on consumer cards without
         peer-to-peer and in some virtual machines.
-    Known gaps: the kind of GPU is not visible.
+    Known gaps: the kind of GPU is not visible, so it is a note: whether it costs time is for a measured speed to say.
     Source: runbook entry `gpu-p2p-hang`.
     """
     if settings.value("nccl_p2p_disable"):
-        alone = settings.value("world_size") == 1
         yield Fault(
             "nccl_p2p_disable",
-            "NCCL_P2P_DISABLE=1 is left on: GPUs talk through host memory",
-            "NCCL_P2P_DISABLE=1 未关闭：GPU 间通信绕经主机内存",
-            "S3" if alone else "S2",
+            "NCCL_P2P_DISABLE=1 is set: GPUs talk through host memory, as cards without peer-to-peer need it",
+            "设置了 NCCL_P2P_DISABLE=1：GPU 间通信绕经主机内存（不支持 P2P 的卡需要如此）",
+            "S3",
             "0",
         )
 

@@ -34,6 +34,8 @@ CODES = declare(
     ("eval-leakage", "evaluation items in the training data", "evaluation items are in the training data"),
     ("eval-items-renumbered", "evaluation items in the training data",
      "evaluation items are in the training data with other numbers, and none with its own"),
+    ("eval-items-alike", "evaluation items in the training data",
+     "a few short or altered evaluation items resemble rows of the training data, as chance and common phrases give"),
 )  # fmt: skip
 
 Match = Literal["verbatim", "normalised", "embedded", "partial", "numbers-changed"]
@@ -46,6 +48,9 @@ KIND_MEANING: dict[Match, str] = {
 }
 LEAK_ACCEPTED = 0.001
 """Leaked items / items stays below 0.1 percent: runbook 000, `eval-leakage`."""
+FEW, LONG = 0.01, 24
+"""Share of items below which short or altered ones are those that any two sets of one language have in common, and
+letters of an item that nobody writes twice by chance, where one of Chinese counts twice. Ours."""
 MASKED_THRESHOLD = 0.9
 RARE_THRESHOLD = 0.6
 """The n-grams found must also hold this share of the item's rarity: items of one template share much, but not that."""
@@ -358,6 +363,19 @@ def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[str], total: i
             evidence,
             data,
         )
+    whole = sum(leak.kind in ("verbatim", "normalised", "embedded") and _telling(leaks.index.items[item].text)
+                for item, leak in items.items())  # fmt: skip
+    if whole / total < LEAK_ACCEPTED and certain / total < FEW:
+        return Finding(
+            "eval-items-alike",
+            Severity.S3,
+            f"{len(items)} of {total} evaluation items ({rate:.2%}) resemble rows of the training data ({counts}), and "
+            f"{whole} longer one(s) stand there whole: common phrases do so, a leak is not shown by it.",
+            f"{total} 条评测样本中有 {len(items)} 条（{rate:.2%}）与训练数据相似（{counts}），其中较长且整条出现的有 "
+            f"{whole} 条：常用语句也会如此，不足以说明泄漏。",
+            evidence,
+            data,
+        )
     return Finding(
         "eval-leakage",
         Severity.S1 if certain / total >= LEAK_ACCEPTED else Severity.S2,
@@ -367,6 +385,11 @@ def _finding(leaks: Leaks, items: dict[int, Leak], kinds: Counter[str], total: i
         evidence,
         data,
     )
+
+
+def _telling(text: str) -> bool:
+    """Whether an item is long enough to be one that nobody writes twice by chance."""
+    return len(text) + sum(c > "\u2e80" for c in text) >= LONG
 
 
 def _evidence(leaks: Leaks, items: Iterable[int]) -> Iterator[Evidence]:

@@ -14,6 +14,7 @@ from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
 from . import (
     evaluation,
+    explored,
     goals,
     levels,
     nonfinite,
@@ -39,6 +40,7 @@ FAMILIES = (
     schedule,
     evaluation,
     rl,
+    explored,
     goals,
     preference,
     performance,

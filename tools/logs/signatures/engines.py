@@ -110,9 +110,10 @@ ROWS = (
     ),
     Signature(
         "engine-init-failure", S0,
-        r"Ray does not allocate any GPUs on the driver|Current node has no GPU available|LoRA rank \(?\d+\)? is greater than max_lora_rank|[Uu]nsupported architectures?: |(ForCausalLM|ForConditionalGeneration|[Mm]odel \S{1,60}) (does not support LoRA|is not implemented in TGI)|VLLM_USE_V1=1 is not supported|is only supported for multimodal models|think_end_token .{1,40} must encode to exactly one token",
+        r"Ray does not allocate any GPUs on the driver|[Ff]ailed to create context with model|cache quantization requires flash_?attn|failed to create llama_context|Current node has no GPU available|LoRA rank \(?\d+\)? is greater than max_lora_rank|[Uu]nsupported architectures?: |(ForCausalLM|ForConditionalGeneration|[Mm]odel \S{1,60}) (does not support LoRA|is not implemented in TGI)|VLLM_USE_V1=1 is not supported|is only supported for multimodal models|think_end_token .{1,40} must encode to exactly one token",
         "the inference engine refuses the model or a setting at its start", "推理引擎启动时拒绝该模型或某个设置",
-        ("ValueError: LoRA rank 64 is greater than max_lora_rank 16.", "ValueError: Current node has no GPU available. current_node_resource={'CPU': 8.0}.", "RuntimeError: Unsupported architectures: FooForCausalLM. Supported list: x"),
+        ("common_init_from_params: failed to create context with model '/m/kestrel-q4.gguf'", "llama_init_from_model: V cache quantization requires flash_attn",
+         "ValueError: LoRA rank 64 is greater than max_lora_rank 16.", "ValueError: Current node has no GPU available. current_node_resource={'CPU': 8.0}.", "RuntimeError: Unsupported architectures: FooForCausalLM. Supported list: x"),
         ("max_lora_rank=16", "supported architectures: LlamaForCausalLM"),
     ),
     Signature(

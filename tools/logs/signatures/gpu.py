@@ -356,10 +356,12 @@ ROWS = (
         ("sampling with temperature 0.5",),
     ),
     Signature(
-        "engine-sleep-error", S1, r"out of memory at \S{0,80}cumem_allocator|[Ee]ngine (is )?already sleeping|already in sleep mode|Executor is (already sleeping|not sleeping)|Sleep mode is not enabled",
+        "engine-sleep-error", S1, r"out of memory at \S{0,80}cumem_allocator|[Ee]ngine (is )?already sleeping|already in sleep mode|Executor is already sleeping|Sleep mode is not enabled",
         "the inference engine was put to sleep twice or cannot sleep", "推理引擎被重复休眠或不支持休眠",
         ("RuntimeError: Engine already sleeping", "AssertionError: Sleep mode is not enabled in the model config"),
-        ("Engine is awake after wake_up()",),
+        ("Engine is awake after wake_up()", "WARNING executor_base.py:213] Executor is not sleeping.",
+         "WARNING 03-01 10:00:00 executor_base.py:198] Executor is already sleeping."),
+        must_not=r"\b(WARN(ING)?|INFO|DEBUG)\b",
     ),
     Signature(
         "engine-init-failure", S0,

@@ -25,7 +25,7 @@ ABOVE = 2_000
 """Characters above an error in which its process may be named."""
 _UNITS = {"GiB": 1.0, "MiB": 1 / 1024, "KiB": 1 / 1024**2, "bytes": 1 / 1024**3}
 _SIZE = r"(\d{1,6}(?:\.\d{1,3})?) (GiB|MiB|KiB|bytes)"
-_CARD = bounded(rf"total capacity of {_SIZE}")
+_CARD = bounded(rf"total capaci?ty of {_SIZE}")
 _FREE = bounded(
     r"Free memory on device (\S{0,20}) ?\((\d{1,6}(?:\.\d{1,3})?)/(\d{1,6}(?:\.\d{1,3})?) GiB\) on startup is less"
 )

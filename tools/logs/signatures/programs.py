@@ -77,6 +77,13 @@ ROWS = (
         ("llama_model_loader: loaded meta data with 23 key-value pairs",),
     ),
     Signature(
+        "disk-nearly-full", S2, r"is over \d{2}% full, available space|[Dd]isk (usage|space)? ?(is )?(at |above |over )?9[0-9](\.\d{1,3})?% ?(full|used)?.{0,40}(warn|low|clean)|[Ll]ow disk space|[Dd]isk is (almost|nearly) full|磁盘(空间)?(即将|快要?)(满|耗尽|写满)|磁盘空间不多",
+        "the disk is nearly full: what is written or spilled next may fail", "磁盘快满了：接下来的写入或溢写可能失败",
+        ("(raylet) file_system_monitor.cc:116: /tmp/ray/session_1 is over 95% full, available space: 26.6 GB; capacity: 878.6 GB. Object creation will fail if spilling is required.",
+         "WARNING: low disk space on /scratch, 3 GB left", "警告：磁盘空间即将耗尽"),
+        ("disk: 40% full", "KV cache is over 95% full, preempting", "磁盘空间充足"),
+    ),
+    Signature(
         "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'|" + PROGRAM_GONE,
         "the program that was to run is not installed, or its environment is not active", "要运行的程序没有安装，或没有激活所在环境",
         ("bash: python: command not found", "/var/spool/slurmd/job123/slurm_script: line 12: torchrun: command not found", "EnvironmentNameNotFound: Could not find conda environment: llm",

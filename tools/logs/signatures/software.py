@@ -262,10 +262,11 @@ ROWS = (
     ),
     Signature(
         "command-refused", S0,
-        r"error: unrecognized arguments|error: the following arguments are required|error: argument .{1,80}?: |error: ambiguous option|Error: No such option|Error: Invalid value for|[Ii]llegal option|unrecognized option '",
+        r"error: unrecognized arguments|error: the following arguments are required|error: argument .{1,80}?: |error: ambiguous option|[Ee]rror while handling argument \"|^error: invalid argument: |Error: No such option|Error: Invalid value for|[Ii]llegal option|unrecognized option '",
         "the command line was refused: an option is unknown or missing, or has a value that it does not take", "命令行被拒绝：选项未知、缺失，或取值不合法",
         ("train.py: error: unrecognized arguments: --lr_rate 1e-4", "run.py: error: argument --stage: invalid choice: 'sftt' (choose from 'sft', 'dpo')",
-         "run.py: error: argument --bf16: Truthy value expected: got q but expected one of yes/no", "sbatch: unrecognized option '--gpu'"),
+         "run.py: error: argument --bf16: Truthy value expected: got q but expected one of yes/no", "sbatch: unrecognized option '--gpu'",
+         'error while handling argument "--cache-type-k": Unsupported cache type: q9', "error: invalid argument: --flash-atn"),
         ("TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'tokenizer'", "usage: run.py [-h] [--stage STAGE]", "arguments parsed: 12"),
     ),
     Signature(

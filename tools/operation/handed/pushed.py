@@ -30,7 +30,11 @@ LANDED = bounded(rf"(?i)(?<![a-z]){_LAND}(?:[ _](?:tensors?|params?|weights|name
 LANDED_BEHIND = bounded(
     rf"(?i)(\d[\d,]{{0,9}})\s?(?:tensors?|params?|parameters|weights|names|个?张量|个?参数)?\s?(?:were\s)?{_LAND}"
 )
-OF = bounded(rf"(?i){_LAND}\D{{0,16}}?(\d[\d,]{{0,9}})\s?(?:/|of|out of|，?共)\s?(\d[\d,]{{0,9}})(?![\w.%])")
+OF = bounded(
+    rf"(?i)(?<![a-z]){_LAND}\D{{0,16}}?(\d[\d,]{{0,9}})\s?(?:/|of|out of|，?共)\s?(\d[\d,]{{0,9}})(?![\w.%])"
+    r"(?!\s?(?:layers?|blocks?|shards?|files?|experts?|gpus?|devices?|ranks?|workers?|层|个?分片|个?文件|张?卡))"
+)
+"""What is counted is no tensor where another unit stands behind it: an engine puts 20 of 29 layers on the card."""
 WORDS = ("push", "sync", "weight", "tensor", "param", "bridge", "broadcast", "offer", "bucket", "transfer", "publish",
          "refit", "同步", "推送", "权重", "张量", "参数")  # fmt: skip
 BYTES_OR_TIME = bounded(

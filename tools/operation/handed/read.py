@@ -27,6 +27,14 @@ MERGES = bounded(
     r"(?i)(?:^|[^a-z])(?:merge[sdr]?|merging|fus(?:e[sd]?|ing)|fold(?:s|ed|ing)?|bak(?:e[sd]?|ing)|merge_and_unload"
     r"|merge_?lora|export_dir|collapse[sd]?|flatten(?:ed)?)(?:$|[^a-z])|合并|融合|并入|折叠"
 )
+NO_MERGE = bounded(
+    r"(?i)n_merges|(?:tokenizer|bpe|ggml|vocab\w{0,10})[\w.\[\]\"': -]{0,24}merges"
+    r"|merges(?:\.txt|_file|[\"']?\s?[:=]\s?\[)|merged? (?:branch|pull|request|commit)"
+    r"|(?:^|[^a-z])fused[ _-]?(?:adam\w*|optim\w*|attn|attention|qkv|mlp|moe|norm|rms\w*|rope|softmax|kernels?"
+    r"|layer\w*|ops?|bias\w*|gelu|swiglu|cross\w*|ce|linear\w*|recurrent|gdn|gated)"
+    r"|(?:adamw?|optim|attn|kernel)\w{0,12}[ _-]fused|[\"']?fused[\"']?\s?[:=]|(?:cuda|hip|metal|vulkan) graph"
+)
+"""The merges of a tokenizer, fused kernels, and branches of a repository: nothing is merged into a model there."""
 PACKS = bounded(r"(?i)(?:^|[^a-z])(?:exports?|export(?:ed|ing)|pack(?:s|ed|er|ing)?|releases?)(?:$|[^a-z])|导出|打包")
 ESCAPED = bounded(r"\\u([2-9a-f][0-9a-fA-F]{3})")
 EVALUATES = bounded(r"(?i)(?:^|[^a-z])(?:evals?|bench\w*|scores?|tests?|probe)(?:$|[^a-z])|评测|测试")
@@ -79,7 +87,10 @@ class Text:
 
     def _merges(self, base: str) -> bool:
         named = MERGES.search(base) or MERGES.search(self.name)
-        some = any(MERGES.search(line[:400]) and not line.lstrip().startswith(("#", "//")) for line in self.run[:200])
+        some = any(
+            MERGES.search(line[:400]) and not NO_MERGE.search(line[:400]) and not line.lstrip().startswith(("#", "//"))
+            for line in self.run[:200]
+        )
         packs = PACKS.search(self.name) and any(ADAPTER.search(line[:400]) for line in self.lines[:200])
         suffix = base.rpartition(".")[2].lower()
         told = suffix in ("md", "csv", "tsv", "jsonl") or (suffix == "txt" and not (named or PACKS.search(self.name)))

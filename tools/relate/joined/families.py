@@ -25,6 +25,14 @@ CONTENT = bounded(
 )
 OUTPUTS = bounded(r"^(?:pred(?:iction)?s?|outputs?|answers?|responses?|generated|completions?|beams?|generation"
                   r"|hypothesis|预测|回答|输出|束|生成)$")  # fmt: skip
+EXTRACTED = bounded(
+    r"^(?:extract(?:ed)?|pars(?:ed?))_(?:label|answer|class|choice|option|value|pred(?:iction)?|output|result|verdict)s?$"
+    r"|^(?:label|answer|choice|verdict)_(?:extracted|parsed)$"
+    r"|^(?:提取|解析|抽取)(?:到|出)?的?(?:标签|答案|类别|选项|结果)$"
+)
+"""Names of what a scorer has read out of an answer."""
+GIVEN = bounded(r"(?:^|_)(?:outputs?|responses?|completions?|generat(?:ed|ion)s?|answers?|reply|raw)(?:_text)?$"
+                r"|^(?:模型)?(?:回答|回复|输出|生成)$")  # fmt: skip
 EXPECTED = bounded(r"^(?:outputs?|answers?|labels?|targets?|references?|gold|ground_?truth|solutions?|tgt|summary"
                    r"|translation|回答|答案|输出|标签|标准答案|参考答案)$")  # fmt: skip
 """Names of what the answers of a model are compared with, where they stand beside what it is asked."""
@@ -139,12 +147,42 @@ def _empty(table: Table) -> Iterator[Finding]:
     asks = held and any(means(ASKED, c.name) for c in table.columns)
     for column in table.columns:
         expected = bool(asks and means(EXPECTED, column.name))
-        if column.values.dtype.kind != "O" or not (expected or means(OUTPUTS, column.name)):
+        taken = means(EXTRACTED, column.name)
+        if not (bare := _bare(column, taken)).size or not (expected or taken or means(OUTPUTS, column.name)):
             continue
-        bare = np.array([bool(EMPTY.fullmatch(v[:400])) for v in texts(column).tolist()])
-        if bare.mean() >= MOSTLY:
-            yield _told(table, column, bare, expected)
+        if bare.mean() >= MOSTLY and (not taken or (answers := _answers(table, bare))):
+            yield _unread(table, column, bare, answers) if taken else _told(table, column, bare, expected)
             return
+
+
+def _bare(column: Column, numbers: bool) -> np.ndarray:
+    """Which cells hold nothing; of a column of numbers only where it is asked for."""
+    if column.values.dtype.kind != "O":
+        return np.isnan(column.values) if numbers and column.values.dtype.kind == "f" else np.empty(0, bool)
+    return np.array([bool(EMPTY.fullmatch(v[:400])) for v in texts(column).tolist()])
+
+
+def _answers(table: Table, bare: np.ndarray) -> str:
+    """The column of the answers themselves, which are there where nothing was read out of them."""
+    for column in table.columns:
+        given = column.values.dtype.kind == "O" and means(GIVEN, column.name)
+        if given and not any(EMPTY.fullmatch(v[:400]) for v in texts(column)[bare].tolist()):
+            return column.name
+    return ""
+
+
+def _unread(table: Table, column: Column, bare: np.ndarray, answers: str) -> Finding:
+    rows = np.flatnonzero(bare)[:2].tolist()
+    return Finding(
+        "outputs-empty", Severity.S1,
+        f"{column.name} is empty in {bare.sum()} of {len(bare)} rows of {table.file}, and {answers} holds an answer in "
+        "each of them: nothing was read out of the answers, so they are cut off before the verdict or the pattern does "
+        "not fit; what is scored from it says nothing of the model.",
+        f"{table.file} 的 {len(bare)} 行中有 {bare.sum()} 行的 {column.name} 为空，而 {answers} 都有回答：没能从"
+        "回答里抽出结果（结论之前就被截断，或抽取规则不匹配），由此算出的分数说明不了模型。",
+        tuple(Evidence(table.file, int(table.lines[i]) or None, metric=column.name) for i in rows),
+        {"field": column.name, "empty": float(bare.mean()), "answers": answers},
+    )  # fmt: skip
 
 
 def _told(table: Table, column: Column, bare: np.ndarray, expected: bool) -> Finding:

@@ -35,6 +35,10 @@ ASKED = bounded(
 )
 ANSWER = bounded(r"(?:^|_)(?:output|completion|response|generation|answer|prediction|reply|text|says|out)(?:_text)?$"
                  r"|回答|回复|输出|答案")  # fmt: skip
+WROTE = bounded(
+    r"(?i)pred|generat|infer|result|respon|outputs?|answer|repl(?:y|ies)|eval|sampled?|decoded?|预测|生成|结果|回答|回复|推理"
+)
+"""Names of files that a model wrote."""
 LEAST, SHARE, LONG, APART = 4, 0.9, 20, 0.5
 """Prompts in common, share of equal answers, letters of an answer in the middle, and share of different answers among
 one model's: short or stock answers are alike for any model."""
@@ -49,7 +53,8 @@ def of_the_base(table: Table) -> Iterator[Finding]:
 
 def across(tables: Sequence[Table]) -> Iterator[Finding]:
     """The same of two files, one for each model."""
-    some = [t for t in tables if len(t) >= LEAST and _first(t, ASKED) is not None and _said(t) is not None][:24]
+    some = [t for t in tables if len(t) >= LEAST and _first(t, ASKED) is not None and _said(t) is not None]
+    some = [t for t in some if not _taught(t)][:24]
     for one, two in permutations(some, 2):
         if one.file == two.file or not BASE.search(one.file) or BASE.search(two.file):
             continue
@@ -57,6 +62,14 @@ def across(tables: Sequence[Table]) -> Iterator[Finding]:
         if found is not None:
             yield found
             return
+
+
+def _taught(table: Table) -> bool:
+    """Whether a table has the fields of what is trained on, and its file does not say that a model wrote it: two
+    forms of one set, as it came and converted, are no two models."""
+    names = {plain(c.name) for c in table.columns}
+    taught = "instruction" in names or {"system", "history"} & names or {"conversations", "messages"} & names
+    return bool(taught) and not WROTE.search(table.file)
 
 
 def of_another(table: Table, tables: Sequence[Table]) -> bool:

@@ -60,6 +60,8 @@ ENDS: tuple[tuple[str, re.Pattern[str]], ...] = (
                      r"|finite|healthy|正常|稳定|完成|成功|收敛|通过|平稳")),
 )  # fmt: skip
 """How a trial ended -> the words, the worst first."""
+DECIMALS, UNIQUE = re.compile(r"\d\.\d{2,}"), 8
+"""A number that was measured, and rows up to which each may have a word of its own for a setting."""
 SPOKEN = 0.8
 """Share of the rows whose cell must say how they ended."""
 STEADY = ("step", "time", "epoch", "tokens", "samples", "index", "checkpoint")
@@ -97,6 +99,8 @@ def trials(table: Table) -> Trials | None:
     for column in table.columns:
         kind = "" if means(RESULT, column.name) else factor_of(column.name)
         values = _values(column) if kind and kind not in factors else None
+        if values is not None and values.dtype.kind == "O" and _measured(values):
+            continue
         if values is not None and (kind not in NUMBERS or values.dtype.kind == "f"):
             factors[kind] = column, values
     ends = _ends(table, {id(c) for c, _ in factors.values()})
@@ -110,6 +114,13 @@ def trials(table: Table) -> Trials | None:
                and means(WORSE, c.name) and np.isfinite(c.values).sum() >= LEAST]  # fmt: skip
     results.sort(key=lambda c: (not means(HELD, c.name), -table.columns.index(c)))
     return Trials(table, factors, ends, tuple(results))
+
+
+def _measured(said: np.ndarray) -> bool:
+    """Whether the words of a column are no choices: each row has its own, or most hold several numbers with decimals, as
+    what an epoch was scored."""
+    scored = np.mean([len(DECIMALS.findall(text)) >= 2 for text in said.tolist()])
+    return bool(scored > 0.5) or (len(said) > UNIQUE and len(set(said.tolist())) == len(said))
 
 
 def _named(table: Table) -> bool:

@@ -85,9 +85,13 @@ def test_another_sum(tmp_path, files):
          "args.add_argument('--base_model', help='例如 acme/wren-7b')\nmodel.merge_and_unload()\n"},
         {"a/adapter_config.json": adapter("acme/wren-1b"), "merge.sh": 'echo "usage: merge --base acme/wren-7b --lora a"\n'
          'python merge_lora.py "$@"\n'},
+        {"a/adapter_config.json": adapter("acme/wren-7b"), "logs/server.log": "loader: - kv 26: tokenizer.ggml.merges arr[str,9] = [...]\n"
+         "loader: loaded meta data with 339 tensors from D:/models/Wren-1B-Q4.gguf\nprint_info: n_merges = 99\n"},
+        {"a/adapter_config.json": adapter("acme/wren-7b"), "up.log": "read merges.txt of the tokenizer\nusing fused attention\n"
+         "loading weights from /srv/wren-1b\n"},
     ],
     ids=["a mirror", "the same in four bits", "an alias", "a link to it", "no merge", "equal", "programs", "two adapters", "tokenizer",
-         "a docstring", "texts of a program", "how it is called"],
+         "a docstring", "texts of a program", "how it is called", "an engine loads a file", "fused kernels"],
 )  # fmt: skip
 def test_one_base(tmp_path, files):
     assert codes(tmp_path, files) == []

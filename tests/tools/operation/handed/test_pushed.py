@@ -47,8 +47,10 @@ def test_fewer_land_as_fusing_would_show(tmp_path):
         {"roll.log": "".join(f"push {i}: sent 512 prompts, received 480 samples\n" for i in range(9))},
         {"load.log": "".join(f"loaded {i} / 30 shards of weights\n" for i in range(30))},
         {"x.log": "".join(f"step {i} total 900 tokens updated 400\n" for i in range(9))},
+        {"srv.log": "engine holds 33 tensors\n" + "load_tensors: offloaded 21/33 layers to GPU\n" * 4},
+        {"载入.log": "共有 40 个张量\n" + "权重 已加载 12/40 层\n" * 5},
     ],
-    ids=["all", "once", "samples", "progress", "tokens"],
+    ids=["all", "once", "samples", "progress", "tokens", "layers on the card", "layers, Chinese"],
 )  # fmt: skip
 def test_all_land(tmp_path, files):
     assert codes(tmp_path, files) == []

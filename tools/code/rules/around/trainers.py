@@ -86,9 +86,16 @@ def arguments_contradict(view: View) -> Iterator[Fault]:
             continue
         told: Told = {k.arg: program.const(k.value) for k in call.keywords if k.arg}
         for one in fitting:
+            if told.get("inference_mode") is True and not _trains(view):
+                continue
             if one.when(told):
                 yield Fault(call, one.message, one.zh)
                 break
+
+
+def _trains(view: View) -> bool:
+    """Whether a program trains at all: one that only loads an adapter and answers may say so."""
+    return view.program.mentions(".backward(", "Trainer(", ".fit(", ".train()", "get_peft_model", "optimizer")
 
 
 PER_STEP = re.compile(

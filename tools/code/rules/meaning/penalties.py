@@ -204,7 +204,10 @@ def unscaled_per_micro_batch(view: View) -> Iterator[Fault]:
         steps = [s for s in training.of("step") if s.via == "scaler"]
         if training.accumulation is None or not steps:
             continue
+        due = (training.accumulation.test, training.accumulation.positive)
         for event in training.of("unscale"):
+            if due in event.guards:
+                continue  # behind the question whether it is the last of several passes
             if all(len(event.guards) < len(s.guards) for s in steps) and not any(
                 isinstance(x, LOOPS) for x in event.loops
             ):

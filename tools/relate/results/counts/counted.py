@@ -22,11 +22,15 @@ SCORED = bounded(r"^(?:n_|num_|total_)?(?:scored|evaluated|judged|graded|rated|m
 """How many items were scored at all."""
 
 
+OF_CLASSES = bounded(r"(?:^|_)support$|支持数")
+"""How many items a class has in a report: classes are of different sizes."""
+
+
 def of_how_many(rows: Sequence[Row]) -> list[Finding]:
     """The row that is furthest from the others."""
     groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
-        if row.n and row.names and len(row.values) > 1:
+        if row.n and row.names and len(row.values) > 1 and not OF_CLASSES.search(plain(count_of(row.values) or "")):
             groups.setdefault((row.file, row.part, len(row.names)), []).append(row)
     found = [f for group in groups.values() for f in _apart(group)]
     return sorted(found, key=lambda f: (f.severity, f.data["n"] / f.data["usual"]))[:1]
