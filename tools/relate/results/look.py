@@ -8,7 +8,7 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from .alike import come_out_alike
+from .alike import come_out_alike, same_in_files
 from .below import below_base
 from .beyond import beyond_all
 from .blank import blank
@@ -62,6 +62,7 @@ CODES = declare(
 
 def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -> list[Finding]:
     """What the rows of results and the short runs of a training say."""
+    tables = [t for t in tables if not t.cumulative]
     rows = results(tables)
     return [
         *(below_base(rows) or sunk(rows)),
@@ -73,7 +74,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *beyond_all(rows),
         *beyond_reference(rows),
         *by_format(rows),
-        *come_out_alike(rows),
+        *(come_out_alike(rows) or same_in_files(rows)),
         *of_how_many(rows),
         *scored_nothing(rows),
         *unseen(rows, lines),
