@@ -135,3 +135,17 @@ def result(knots, other, seconds=1.0):
 )  # fmt: skip
 def test_one_benchmark_that_is_the_same_in_several_files(tmp_path, files, told):
     assert ("variants-come-out-equal" in codes(tmp_path, **files)) is told
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"speed__csv": "quant,trial,decode_tps\n" + "".join(f"q{i % 3},{i},0\n" for i in range(6))}, True),
+        ({"速度__json": [{"批大小": b, "吞吐": 0, "输出字节": 90} for b in (1, 2, 4, 8)]}, True),
+        ({"speed__csv": "quant,trial,decode_tps\n" + "".join(f"q{i % 3},{i},{i % 2 * 7}\n" for i in range(6))}, False),
+        ({"server__csv": "timestamp,tokens_per_s\n" + "".join(f"2031-01-01T10:0{i}:00,0\n" for i in range(6))}, False),
+        ({"speed__csv": "quant,target_tps,drop_rps\n" + "".join(f"q{i},0,0\n" for i in range(6))}, False),
+    ],
+)
+def test_a_speed_of_nothing_in_every_row_was_never_measured(tmp_path, files, told):
+    assert ("speed-never-measured" in codes(tmp_path, **files)) is told
