@@ -77,10 +77,10 @@ ROWS = (
         ("llama_model_loader: loaded meta data with 23 key-value pairs",),
     ),
     Signature(
-        "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'|^.{0,60}\b([Rr]equired|[Nn]ecessary|[Nn]eeded) (commands?|programs?|tools?|binar(y|ies)|executables?)( is| are| was)?( not (found|installed|available)| missing)|^.{0,60}\b[Mm]issing (required )?(command|program|tool|binary|executable|dependency command)s?: ?\S|(缺少|找不到|未找到)(所需的?|必需的?|必要的?)(命令|程序|工具)|" + PROGRAM_GONE,
+        "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'|^.{0,60}\b([Rr]equired|[Nn]ecessary|[Nn]eeded) (commands?|programs?|tools?|binar(y|ies)|executables?)( is| are| was)?( not (found|installed|available)| missing)|^.{0,60}\b[Mm]issing (required )?(command|program|tool|binary|executable|dependency command)s?: ?\S|" + PROGRAM_GONE,
         "the program that was to run is not installed, or its environment is not active", "要运行的程序没有安装，或没有激活所在环境",
         ("bash: python: command not found", "/var/spool/slurmd/job123/slurm_script: line 12: torchrun: command not found", "EnvironmentNameNotFound: Could not find conda environment: llm",
-         "Required command not found: yq", "[prolog] missing required tool: enroot", "ERROR: required program is not installed: apptainer", "找不到所需命令：apptainer",
+         "Required command not found: yq", "[prolog] missing required tool: enroot", "ERROR: required program is not installed: apptainer",
          "CIDEr computation failed: [Errno 2] No such file or directory: 'java'"),
         ("/etc/profile: line 3: module: command not found", "all required commands found", "the required tool call was made", "FileNotFoundError: [Errno 2] No such file or directory: 'data'"),
     ),
