@@ -40,6 +40,7 @@ from .question.understand import Question, understand
 from .ranking import ASKED, SERIOUS, SHOWN, Leads
 from .respond import respond
 from .signs.standing import UNNAMED
+from .signs.trained import fitting
 from .untold import Missing, scores_of, shown_beside
 from .wording.tongue import PLEASE, UNSAID, third
 
@@ -230,7 +231,8 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     made = (_unreassured(seen.findings, asked), seen.checks, in_field, paths)
     more = {"leads": partial(_leads, seen, books), "named": partial(_named, asked, words, books, seen.findings)}
     stopped = any(s.kind.ends for s in asked.symptoms)
-    found = diagnose(books.runbook, hits, *made, stage=stage, missing=unsaid, **more, stopped=stopped)
+    book = fitting(books.runbook, seen, asked.text) if paths else books.runbook
+    found = diagnose(book, hits, *made, stage=stage, missing=unsaid, **more, stopped=stopped)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
 
 

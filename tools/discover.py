@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +64,9 @@ LOOKED_FOR = (
 )
 
 
+STREAMS = {"err": "out", "out": "err", "stderr": "stdout", "stdout": "stderr", "e": "o", "o": "e"}
+"""What a job's two streams are called, each by its ending."""
+STREAM = re.compile(r"(^|[._-])(err|out|stderr|stdout|[eo](?=\d+$))(?=\d*(?:[._-]|$))")
 UNKNOWN = "no reader knows this kind of file"
 
 
@@ -104,6 +108,16 @@ def _recognised(path: Path, alone: bool = False) -> Recognised | Refused | None:
     if nul and isinstance(found, Recognised):
         return found._replace(why=f"{found.why}; its first {nul} bytes are NUL and were passed over")
     return found
+
+
+def _other_stream(path: Path) -> bool:
+    """Whether what a job wrote stands in the log of its other stream, so that this one has nothing to say."""
+    for stream, other in STREAMS.items():
+        name = STREAM.sub(lambda m, stream=stream, other=other: m[1] + other if m[2] == stream else m[0], path.name)
+        if name != path.name:
+            with suppress(OSError):
+                return path.with_name(name).stat().st_size > 0
+    return False
 
 
 def _plain_name(name: str) -> str:
@@ -274,7 +288,9 @@ class _Walk:
             else:
                 self.unknown.append((path, str(error)))
             return
-        if isinstance(found, Refused):
+        if isinstance(found, Refused) and found.empty and _other_stream(path):
+            self.unknown.append((path, found.why))
+        elif isinstance(found, Refused):
             self.skip(path, found.why, False if found.empty else None)
         elif found:
             self.add(found.kind, path, found.why)

@@ -303,3 +303,14 @@ def test_a_log_that_a_windows_shell_wrote_is_one_beside_other_files(tmp_path, en
     (tmp_path / "out_v2.txt").write_bytes(data)
     (tmp_path / "metrics.csv").write_text("step,loss\n" + "".join(f"{i},{3 - i / 9}\n" for i in range(9)))
     assert {a.name: a.kind for a in discover(tmp_path).artifacts}["out_v2.txt"] == "log"
+
+
+@pytest.mark.parametrize(
+    ("empty", "full", "told"),
+    [("job.88.err", "job.88.out", False), ("stderr.log", "stdout.log", False), ("nightly.e412", "nightly.o412", False),
+     ("job.88.err", "job.89.out", True), ("train.log", "other.log", True)],
+)  # fmt: skip
+def test_an_empty_stream_beside_the_full_one_of_its_job_is_nothing_to_mend(tmp_path, empty, full, told):
+    (tmp_path / empty).write_text("")
+    (tmp_path / full).write_text("step 1 loss 2.0\nexit code 0\n")
+    assert (empty in {s.name for s in discover(tmp_path).skipped}) is told

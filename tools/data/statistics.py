@@ -22,6 +22,26 @@ def ranks(values: Floats) -> Floats:
     return out
 
 
+FEWEST, COARSE = 4, 40
+"""Shares from which on it can be told of how few items they are, and the most items that are told."""
+
+
+def items_of(shares: Floats) -> int:
+    """Of how few items these shares all are, each a whole number of them; 0 where they are of more, or cannot tell.
+
+    Args:
+        shares: in [0, 1] or percent. Whole percents are what a person rounds to, and tell nothing.
+    """
+    some = np.unique(shares[np.isfinite(shares)])
+    scale = 100.0 if len(some) and some.max() > 1 else 1.0
+    some = some / scale
+    rounded = np.isclose(some * 100, np.round(some * 100), atol=1e-6)
+    if len(shares) < FEWEST or not len(some) or some.min() < 0 or some.max() > 1 or rounded.all():
+        return 0
+    whole = (n for n in range(2, COARSE + 1) if (np.abs(some * n - np.round(some * n)) <= 5e-4 * n).all())
+    return next(whole, 0)
+
+
 def spearman(x: Floats, y: Floats) -> float:
     """Spearman's rank correlation; not a number when either side is constant."""
     return _pearson(ranks(x), ranks(y))

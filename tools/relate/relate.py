@@ -250,7 +250,7 @@ def relate(
     kin = families(tables)
     parts = moves.moves([clock.on_steps(line) for line in lines_of((), kin)])
     begun = onset.onset(moved, [e for e in events if e.what != "lost"], clock)
-    apart = contrast.contrasts(series, tables)
+    apart = contrast.contrasts(series, [t for t in tables if not t.cumulative])
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
     found, checks = _run(

@@ -6,13 +6,16 @@ has been decided in `roles`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from ..heads import unordered
 from ..metrics import TRAINED, of_split, split_named
+from ..patterns import bounded
 from ..series import Series
 from ..vocabulary import VOCABULARY
 from .table import Column, Table
@@ -42,6 +45,18 @@ AS_OFTEN = 0.6
 """Share of the changes that chance would make, from which on outcomes stand in no order. Own judgement."""
 ROWS = 8
 """Rows of a table without an axis that are a curve; fewer may be anything."""
+KEY = "$key"
+"""Column of the names under which rows stand in a mapping."""
+TAKEN = ("tokens", "samples", "index")
+"""Ways that are counted as well where requests were served: how much each level of load asked for."""
+SERVED = bounded(
+    r"(?:^|_)(?:ttft|tpot|itl|inter_token_latency|e2e_latency|time_to_first_token|num_requests|concurrency|qps|rps"
+    r"|request_rate|num_prompts|max_concurrency)(?:_|$)|首(?:个)?(?:token|词)|并发|请求数",
+    re.IGNORECASE,
+)
+"""Columns of a benchmark of served requests."""
+FACTORS, LEVELS = 2, 2
+"""Columns that make a grid, and values that each of them has at least."""
 
 
 def series_of(table: Table) -> tuple[Series, ...]:
@@ -87,6 +102,7 @@ def _way(table: Table) -> Column | None:
     """The axis to draw the table over."""
     axes = [c for c in table.of("axis") if c.values.dtype.kind == "f" and np.isfinite(c.values).sum() >= POINTS]
     axes = [c for c in axes if c.of in WAYS and _moves(c.values) and not (c.of in NUMBERED and _of_items(table))]
+    axes = [c for c in axes if c.of not in TAKEN or not (_served(table) or _of_grid(table, c))]
     return min(axes, key=lambda c: WAYS.index(c.of), default=_rows(table))
 
 
@@ -110,12 +126,51 @@ def of_samples(way: Column, column: Column) -> bool:
     return changes >= AS_OFTEN * chance
 
 
+def _served(table: Table) -> bool:
+    """Whether the rows are loads under which requests were served."""
+    return any(SERVED.search(re.sub(r"[\W_]+", "_", c.name)) for c in table.columns)
+
+
+def _of_grid(table: Table, way: Column | None = None) -> bool:
+    """Whether the rows are every combination of the values of other columns, once each: what counts beside that came
+    out of it and is no way."""
+    numbers = [c.values for c in table.columns if c is not way and c.values.dtype.kind == "f"]
+    sizes = {v.tobytes(): (len(np.unique(v)), v) for v in numbers if np.isfinite(v).all()}
+    some = [(n, v) for n, v in sizes.values() if LEVELS <= n < len(table)]
+    factors = sorted((one for one in some if len(table) % one[0] == 0), key=lambda one: one[0])
+    for count in range(FACTORS, min(len(factors), 4) + 1):
+        made = factors[:count]
+        if prod(n for n, _ in made) == len(table) == len({*zip(*(v.tolist() for _, v in made), strict=True)}):
+            return True
+    return False
+
+
+def _swept(table: Table) -> bool:
+    """Whether what stands first in each row is a value that was tried, from large to small or the other way round and
+    not in equal steps: the rows are no places that a training came by."""
+    first = next((c for c in table.columns if c.name == KEY), table.columns[0])
+    values = first.values
+    if values.dtype.kind != "f" or first.of in VOCABULARY or not np.isfinite(values).all() or len(values) < POINTS + 1:
+        return False
+    moves = np.diff(values)
+    one_way = bool((moves > 0).all() or (moves < 0).all())
+    return one_way and not np.allclose(moves, moves[0], rtol=0.2)
+
+
 def _rows(table: Table) -> Column | None:
     """The rows themselves as the way: of a table of nothing but numbers, a curve of training among them."""
     measured = [c for c in table.columns if c.values.dtype.kind == "f"]
     told = table.of("group", "identifier")
     curves = [c for c in measured if c.of in CURVED and len(np.unique(c.values[np.isfinite(c.values)])) > ROWS // 2]
-    if len(table) < ROWS or told or _of_texts(table) or len(measured) * 2 < len(table.columns) or not curves:
+    if (
+        len(table) < ROWS
+        or told
+        or _swept(table)
+        or _of_grid(table)
+        or _of_texts(table)
+        or len(measured) * 2 < len(table.columns)
+        or not curves
+    ):
         return None
     return Column("row", "axis", "index", "", np.arange(1.0, len(table) + 1))
 

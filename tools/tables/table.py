@@ -5,6 +5,7 @@ How a file is read into tables is `tools.tables.read`, what a column is for `too
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,6 +18,8 @@ what was measured, which one it is, or anything else."""
 
 ALONG = ("step", "epoch", "checkpoint")
 """Kinds of way along which a table may be written down again and again."""
+COUNTER = re.compile(r"(?:^|_)(?:total|bucket|count|sum|created)$", re.IGNORECASE)
+"""Ends of names of what a server counts from its start on: how much work there was, no rate and no score."""
 NO_ROWS = np.empty(0, np.int64)
 
 
@@ -55,6 +58,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    @property
+    def cumulative(self) -> bool:
+        """Whether its rows are the buckets of histograms, each of which counts what is in those before it, too."""
+        return any(c.name == "le" for c in self.columns)
 
     def of(self, *roles: Role) -> tuple[Column, ...]:
         """Its columns of these roles."""

@@ -174,3 +174,14 @@ def test_a_score_that_leaps_there_and_back_was_never_held(tmp_path: Path, values
     (tmp_path / "log.csv").write_text("epoch,val_accuracy,val_recall,val_precision\n" + rows)
     found = {f.code for r in look([tmp_path]).reports for f in r.findings}
     assert bool(found & {"ability-lost", "share-falls-from-peak"}) == told
+
+
+@pytest.mark.parametrize(
+    ("axis", "told"), [("finished_at", False), ("timestamp", False), ("step", True), ("ckpt", True)]
+)
+def test_scores_of_pieces_of_work_in_the_order_of_the_clock_are_none_of_a_model(tmp_path: Path, axis: str, told: bool):
+    clock = [f"2031-04-02T11:{i:02d}:07" if told is False else str(100 * i) for i in range(9)]
+    scores = zip(clock, (6.1, 6.2, 6.0, 6.1, 0.0, 0.0, 0.0, 0.0, 0.0), (7, 7, 7, 7, 7, 7, 7, 7, 7), strict=True)
+    rows = [",".join(map(str, row)) for row in scores]
+    (tmp_path / "made.csv").write_text("\n".join([f"{axis},plan_score,prose_score", *rows]) + "\n")
+    assert any(f.code in ("ability-lost", "share-falls-from-peak") for f in look([tmp_path]).findings) is told

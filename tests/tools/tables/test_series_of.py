@@ -96,3 +96,38 @@ def test_outcomes_of_single_samples_are_no_curve(tmp_path, name):
 def test_a_reward_along_its_training_is_a_curve(tmp_path, name, reward):
     rows = "".join(f"{i},{reward(i)}\n" for i in range(60))
     assert len(curves(tmp_path, "a.csv", f"{name},reward\n{rows}")["reward", ""]) == 60
+
+
+def rows(*some):
+    return "".join(",".join(f"{v:g}" for v in row) + "\n" for row in some)
+
+
+@pytest.mark.parametrize(
+    ("head", "some"),
+    [
+        ("sparsity,mean_kl", [(0.9**i, 0.01 * i**2) for i in range(12)]),
+        ("kept,kl,top1", [(k, 3 / k, 0.1 * k) for k in (1, 2, 4, 8, 16, 32, 64, 128, 256)]),
+        ("beams,width,kl,total_tokens", [(b, w, b / w, 70 * b * w % 97) for b in (1, 2, 4) for w in (8, 16, 32)]),
+    ],
+)
+def test_values_that_were_tried_are_no_way_of_a_training(tmp_path, head, some):
+    assert not any(metric == "kl" for metric, _ in curves(tmp_path, "sweep.csv", f"{head}\n{rows(*some)}"))
+
+
+@pytest.mark.parametrize("load", ["num_requests", "avg_ttft", "并发数"])
+def test_tokens_of_a_level_of_load_are_no_way(tmp_path, load):
+    some = [(i, 900 * i + 13 * i % 7, 0.4 * i, 30 + i) for i in range(1, 9)]
+    text = f"{load},total_tokens,e2e_seconds,response_length\n{rows(*some)}"
+    assert curves(tmp_path, "sweep.csv", text) == {}
+
+
+@pytest.mark.parametrize(
+    ("head", "some"),
+    [
+        ("kl,grad_norm", [(0.02 * i + 0.01 * (i % 3), 1.1 + i % 2) for i in range(12)]),
+        ("round,kl", [(i, 0.02 * i) for i in range(12)]),
+        ("total_tokens,loss,grad_norm", [(4096 * i, 3 / i, 1 + i % 3) for i in range(1, 12)]),
+    ],
+)
+def test_rows_of_a_training_are_its_way(tmp_path, head, some):
+    assert any(m in ("kl", "loss") for m, _ in curves(tmp_path, "sweep.csv", f"{head}\n{rows(*some)}"))

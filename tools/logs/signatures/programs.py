@@ -84,11 +84,12 @@ ROWS = (
         ("disk: 40% full", "KV cache is over 95% full, preempting", "磁盘空间充足"),
     ),
     Signature(
-        "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'|" + PROGRAM_GONE,
+        "command-missing", S1, r"^(bash|sh|zsh|\S{1,120}\.sh|\S{0,120}slurm_script): (line \d{1,6}: )?(python3?|torchrun|accelerate|deepspeed|conda|srun|mpirun|nvcc|ninja|uv|pip3?): (command )?not found|EnvironmentNameNotFound|EnvironmentLocationNotFound|Your shell has not been properly configured to use 'conda activate'|^.{0,60}\b([Rr]equired|[Nn]ecessary|[Nn]eeded) (commands?|programs?|tools?|binar(y|ies)|executables?)( is| are| was)?( not (found|installed|available)| missing)|^.{0,60}\b[Mm]issing (required )?(command|program|tool|binary|executable|dependency command)s?: ?\S|" + PROGRAM_GONE,
         "the program that was to run is not installed, or its environment is not active", "要运行的程序没有安装，或没有激活所在环境",
         ("bash: python: command not found", "/var/spool/slurmd/job123/slurm_script: line 12: torchrun: command not found", "EnvironmentNameNotFound: Could not find conda environment: llm",
+         "Required command not found: yq", "[prolog] missing required tool: enroot", "ERROR: required program is not installed: apptainer",
          "CIDEr computation failed: [Errno 2] No such file or directory: 'java'"),
-        ("/etc/profile: line 3: module: command not found", "FileNotFoundError: [Errno 2] No such file or directory: 'data'"),
+        ("/etc/profile: line 3: module: command not found", "all required commands found", "the required tool call was made", "FileNotFoundError: [Errno 2] No such file or directory: 'data'"),
     ),
     Signature(
         "uncaught-exception", S1, r"^thread '.{1,80}' panicked at |^panic: |^Exception in thread \"|^ERROR: LoadError: |^Error in .{1,120}\) :|^Unhandled [Ee]xception\. ?System\.|^Uncaught \w{1,40}Error: |^Execution halted",

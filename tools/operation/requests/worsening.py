@@ -173,6 +173,8 @@ JUDGES = bounded(
     r"gold|human|proxy|hidden|held|judge|reward|(?:^|_)(?:rm|orm|prm|eval|val|test)\d?(?:_|$)|人工|裁判|留出|奖励"
 )
 """Groups by who judges, of which one may rise while the other falls."""
+CLOCK = "time"
+"""A way on which scores of single pieces of work stand in the order in which they were done, and none of a model."""
 HELD = 3
 """Evaluations in a row that a score that was reached by a leap must have held."""
 POINTS, SHARE, ROWS = 0.05, 0.15, 5
@@ -184,6 +186,8 @@ def scores_fell(lines: Sequence[Line]) -> Iterator[Finding]:
     by_file: dict[tuple[str, str, str], list[Line]] = {}
     for line in lines:
         key = plain(line.key)
+        if line.axis == CLOCK:
+            continue
         if SCORE.search(key) and not NO_SCORE.search(key) and ROWS <= np.isfinite(line.values).sum() <= 2000:
             by_file.setdefault((line.file, line.attempt, line.group), []).append(line.finite())
     for (file, attempt, group), same in by_file.items():

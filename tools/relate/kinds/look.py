@@ -83,7 +83,7 @@ def related_by_kind(
         cases: rows of single cases in files of metrics.
         parts: what lines count.
     """
-    some = tables[:MOST_TABLES]
+    some = [t for t in tables if not t.cumulative][:MOST_TABLES]
     looks = (
         stand_out.standing_out,
         behind.falling_behind,

@@ -19,8 +19,15 @@ from .read import BASE, FILLER, TRAINED, Row, words
 FIGURES, FULL, DIGITS, ROWS, TWINS = 3, 2, 3, 60, 4
 """Figures of a row (one more where neither is trained from the other), those of them that are written out, to how many
 digits; rows of a table; rows from which on one pair is told by `scores.twins`. Own judgement."""
+SEVERAL = 3
+"""Files with the same figures on one benchmark and others elsewhere, from which on they are told."""
 FEW = 100
 """Items of which shares are so coarse that they come out the same by chance."""
+OF_COUNTS = bounded(r"f1|precision|recall|(?:^|_)(?:fpr?|fnr?|tpr?|tnr?|mcc|kappa|auc|auroc)(?:_|$)|corr|agree|rate"
+                    r"|accura|sensitiv|specific|average|mean|准确|精确|召回|一致")  # fmt: skip
+"""Figures that follow from the few counts of rights and wrongs."""
+PERFECT, NEXT_TO_NOTHING, TINY = (0.0, 1.0, 100.0), 1e-6, 1e-8
+"""Scores of what was left as it is; shares of the largest of their kind, and sizes, of a distance that is none."""
 ASIDE = bounded(
     r"time|second|minute|latency|speed|throughput|memory|cost|date|(?:^|_)(?:n|num|count|total|size|support|samples|steps?|epochs?"
     r"|params?|rank|seed|shots?)(?:_|$)|delta|diff|change|vs(?:_|$)|rtf|耗时|时间|数量|差"
@@ -81,6 +88,7 @@ def _figures(row: Row) -> dict[str, float]:
 
 def _enough(pairs: Sequence[Same], rows: Sequence[Row]) -> list[Same]:
     """The pairs that chance does not make: by their own figures, or by all that a file says of the same two labels."""
+    pairs = [p for p in pairs if not _idle(p, rows)]
     sure = [p for p in pairs if len(p.figures) >= FIGURES + (not p.trained) and len(p.full) >= FULL]
     if sure:
         return sure
@@ -129,9 +137,24 @@ def _pair(one: Row, other: Row) -> Same | None:
 
 
 def _by_few(row: Row, figures: Sequence[str]) -> bool:
-    """Whether every figure is a share of so few items that two may well have the same."""
+    """Whether every figure is a share of so few items that two may well have the same, or follows from such a share."""
     n = row.n or 0
-    return 1 < n <= FEW and all(abs(row.values[k] * n - round(row.values[k] * n)) <= 5e-4 * n for k in figures)
+    if not 1 < n <= FEW:
+        return False
+    scale = 100.0 if any(row.values[k] > 1 for k in figures) else 1.0
+    shares = [k for k in figures if abs((v := row.values[k] / scale * n) - round(v)) <= 5e-4 * n]
+    return bool(shares) and all(k in shares or OF_COUNTS.search(plain(k)) for k in figures)
+
+
+def _idle(pair: Same, rows: Sequence[Row]) -> bool:
+    """Whether all that agrees is what nothing was done to: perfect scores, and distances that are next to nothing."""
+
+    def nothing(name: str) -> bool:
+        value = abs(pair.one.values[name])
+        most = max((abs(r.values[name]) for r in rows if r.file == pair.one.file and name in r.values), default=0.0)
+        return value in PERFECT or value <= NEXT_TO_NOTHING * most or value <= TINY
+
+    return all(nothing(k) for k in pair.figures)
 
 
 def _named(a: str, b: str) -> bool:
@@ -142,6 +165,53 @@ def _named(a: str, b: str) -> bool:
 
 def _digits(value: float) -> int:
     return len(f"{value:.10g}".replace(".", "").replace("-", "").strip("0"))
+
+
+def same_in_files(rows: Sequence[Row]) -> list[Finding]:
+    """One benchmark on which several files have the same figures to the last digit, and other ones elsewhere: one
+    output was measured again and again under other names."""
+    tasks: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+    for row in rows:
+        if row.names and len(row.scores()) and len(_figures(row)) >= FIGURES - 1:
+            tasks.setdefault((row.part, row.names), []).append(row)
+    found: list[list[Row]] = []
+    for task in tasks.values():
+        equal: dict[tuple[tuple[str, float], ...], dict[str, Row]] = {}
+        for row in task:
+            equal.setdefault(tuple(sorted(_figures(row).items())), {})[row.file] = row
+        for figures, same in equal.items():
+            full = {v for _, v in figures if _digits(v) >= DIGITS + 1}
+            if len(same) >= SEVERAL and len(full) >= FULL and len(equal) > 1:
+                found.append(_own(list(same.values()), rows))
+    most = max(found, key=len, default=[])
+    return [_told_of_files(most)] if len(most) >= SEVERAL else []
+
+
+def _own(same: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Of files with the same figures on one benchmark those that differ from each other on another: no copies."""
+    kept: dict[tuple[object, ...], Row] = {}
+    for row in same:
+        own = [r for r in rows if r.file == row.file and r.names != row.names and _figures(r)]
+        beside = sorted((r.part, r.names, *sorted(_figures(r).items())) for r in own)
+        if beside and not REPEATED.search(row.file.lower()):
+            kept.setdefault(tuple(beside), row)
+    return list(kept.values())
+
+
+def _told_of_files(same: Sequence[Row]) -> Finding:
+    row = same[0]
+    task, files = clean(" / ".join(row.names), 60), ", ".join(clean(r.file, 60) for r in same[:3])
+    said = ", ".join(f"{k} {v:.6g}" for k, v in list(_figures(row).items())[:4])
+    more, more_zh = (f" and {len(same) - 3} more", f" 等 {len(same)} 个文件") if len(same) > 3 else ("", "")
+    return Finding(
+        "variants-come-out-equal", Severity.S2,
+        f"{task} has the same figures to the last digit in {files}{more} ({said}), while these files differ on other "
+        "benchmarks: one output was measured again under other names, or what sets them apart was not in force.",
+        f"{task} 在 {files}{more_zh} 中每一位都相同（{said}），而这些文件在其他基准上各不相同：同一份输出被重复测量，"
+        "或它们的差别没有生效。",
+        tuple(r.evidence(next(iter(_figures(r)))) for r in same[:4]),
+        {"pair": [clean(r.file, 60) for r in same[:2]], "figures": list(_figures(row)), "files": len(same)},
+    )  # fmt: skip
 
 
 def _told(some: Sequence[Same]) -> Finding:

@@ -10,7 +10,7 @@ from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
-from ..line import means
+from ..line import means, plain
 from .read import is_score
 
 RESULTS = bounded(r"(?i)result|eval|report|predict|generat|output|answer|response|infer|bench|judg|评测|预测|结果|回答")
@@ -21,6 +21,10 @@ GIVEN = bounded(
 )
 ASKED = bounded(r"(?:^|_)(?:prompt|question|input|query|source|original|reference|target|gold|label|expected\w{0,10}"
                 r"|instruction)(?:_text)?$|问题|题目|输入|提示|参考|原文|答案")  # fmt: skip
+RIGHT = bounded(r"expect|gold|truth|target|refer|correct|label|actual|标准|正确|参考")
+"""Words of the right answer, which a test that needs none leaves empty."""
+LENGTH = bounded(r"(?:^|_)(?:response|answer|output|completion|generated|reply|gen)_?"
+                 r"(?:len(?:gth)?|tokens?|chars?|words)$|(?:回答|输出|生成)(?:长度|字数|token)")  # fmt: skip
 WRITTEN = bounded(r"(?:^|_)(?:content|answer|output|text|response|completion|final)_?(?:chars?|characters|len(?:gth)?"
                   r"|words)$|(?:正文|回答|输出)(?:字数|长度)")  # fmt: skip
 TOKENS = bounded(r"(?:^|_)(?:completion|output|generated|gen|new)_?tokens?$|(?:输出|生成)(?:token|词元)")
@@ -38,14 +42,21 @@ def blank(tables: Sequence[Table]) -> list[Finding]:
 def _texts(table: Table) -> Iterator[Finding]:
     """Empty texts of the model beside texts that are there."""
     words = [c for c in table.columns if c.values.dtype.kind == "O"]
-    given = [c for c in words if means(GIVEN, c.name)]
+    given = [c for c in words if means(GIVEN, c.name) and not RIGHT.search(plain(c.name))]
     asked = [c for c in words if means(ASKED, c.name) and not means(GIVEN, c.name)]
     about = RESULTS.search(f"{table.file} {table.part}") or any(is_score(c.name) for c in table.columns)
     if not given or not asked or not about:
         return
     none = np.all([_empty(c) for c in given], axis=0)
+    none &= ~_written(table)
     if none.sum() >= LEAST and none.mean() >= BLANK and not _empty(asked[0])[none].any():
         yield _told(table, none, given[0], "", "")
+
+
+def _written(table: Table) -> np.ndarray:
+    """Rows whose answer has a length: what is empty there is what was to be taken out of it."""
+    long = [c for c in table.columns if c.values.dtype.kind == "f" and LENGTH.search(plain(c.name))]
+    return np.any([c.values >= WROTE for c in long], axis=0) if long else np.zeros(len(table), bool)
 
 
 def _empty(column: Column) -> np.ndarray:

@@ -23,6 +23,8 @@ SPEED = bounded(
     r"|吞吐|每秒"
 )
 """Measures of what is served in a second."""
+ASKED = bounded(r"target|limit|max|min_|request_rate|arrival|offered|drop|loss|delta|diff|目标|上限")
+"""Speeds that were asked for or are differences."""
 FAULTS = bounded(
     r"(?:^|_)(?:errors?|failures?|failed|timeouts?|timed_out|exceptions?)(?:_(?:count|rate|requests?|total|num|n|pct|share))?$"
     r"|失败|错误|超时"
@@ -66,6 +68,41 @@ def silent_cells(tables: Sequence[Table]) -> list[Finding]:
     found = [c for t in tables if LEAST <= len(t) <= MOST_ROWS and (c := _cells(t)) is not None]
     worst = max(found, key=lambda c: (c.failed, int(c.silent.sum())), default=None)
     return [*_told(worst)] if worst is not None else []
+
+
+def never_measured(tables: Sequence[Table]) -> list[Finding]:
+    """Benchmarks whose speeds are exactly 0 in every row: the one with most rows is told.
+
+    A server that is watched over time may have nothing to do; a row of a benchmark was made to do something.
+    """
+    found = [(t, c) for t in tables if LEAST <= len(t) <= MOST_ROWS and (c := _all_zero(t))]
+    if not found:
+        return []
+    table, columns = max(found, key=lambda one: len(one[0]))
+    rows, files = sum(len(t) for t, _ in found), len({t.file for t, _ in found})
+    names = ", ".join(c.name for c in columns[:3])
+    places = tuple(
+        Evidence(t.file, int(t.lines[0]) or None, metric=c[0].name, value=0.0, text=f"{c[0].name} 0")
+        for t, c in found[:4]
+    )
+    return [Finding(
+        "speed-never-measured", Severity.S1,
+        f"{names} is exactly 0 in all {len(table)} rows of {table.file} ({rows} rows of {files} files in all): nothing "
+        "ran that long, so nothing was measured. What was to be measured did not start, refused an option, or its "
+        "output was not read.",
+        f"{table.file} 的全部 {len(table)} 行中 {names} 恰好为 0（共 {files} 个文件 {rows} 行）：什么都没有测到。"
+        "被测程序没有启动、拒绝了某个选项，或它的输出没有被读到。",
+        places, {"rows": rows, "files": files},
+    )]  # fmt: skip
+
+
+def _all_zero(table: Table) -> list[Column]:
+    """Its speeds, where all of them are 0 in every row, and the rows go over no time."""
+    if any(c.of in ("time", "step", "epoch") for c in table.of("axis")) and not table.of("group"):
+        return []
+    numbers = [c for c in table.columns if c.values.dtype.kind == "f"]
+    speeds = [c for c in numbers if means(SPEED, c.name) and not means(FAULTS, c.name) and not means(ASKED, c.name)]
+    return speeds if speeds and all((c.values == 0).all() for c in speeds) else []
 
 
 def _cells(table: Table) -> Cells | None:

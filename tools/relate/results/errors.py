@@ -13,11 +13,12 @@ from statistics import median
 
 from ...findings import Finding, Severity, clean
 from ...patterns import bounded
+from ...tables.table import COUNTER
 from ..line import plain
 from .read import Row
 
 RATE = bounded(
-    r"(?:^|_)(?:wer|cer|per|mer|ter|ser|(?:word|char(?:acter)?|phone(?:me)?|token)_?err(?:or)?(?:_?rate)?)(?:_|$)"
+    r"(?:^|_)(?:wer|cer|per(?!_(?!err|rate|mean|avg|all|total|test|dev|val|valid|eval|train|clean|other|raw|\d))|mer|ter|ser|(?:word|char(?:acter)?|phone(?:me)?|token)_?err(?:or)?(?:_?rate)?)(?:_|$)"
     r"|词错误?率|字错误?率|音素错误率"
 )
 """Rates of errors by the reference, and what is none of a level."""
@@ -46,7 +47,13 @@ def beyond_reference(rows: Sequence[Row]) -> list[Finding]:
     for row in rows:
         for name, value in row.values.items():
             said = plain(name)
-            if RATE.search(said) and not NO_LEVEL.search(said) and isfinite(value) and value >= 0:
+            if (
+                RATE.search(said)
+                and not NO_LEVEL.search(said)
+                and not COUNTER.search(said)
+                and isfinite(value)
+                and value >= 0
+            ):
                 by.setdefault((name, row.file), []).append((row, value))
     for name, file in [key for key, some in by.items() if len(some) == 1]:
         by.setdefault((name, ""), []).extend(by.pop((name, file)))

@@ -8,11 +8,11 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..line import Line
-from .alike import come_out_alike
+from .alike import come_out_alike, same_in_files
 from .below import below_base
 from .beyond import beyond_all
 from .blank import blank
-from .cells import silent_cells
+from .cells import never_measured, silent_cells
 from .checkpointed import sought_stays
 from .counts.counted import of_how_many, scored_nothing
 from .counts.twice import counted_twice
@@ -35,6 +35,7 @@ CODES = declare(
     ("score-exactly-zero", RESULTS, "a score is exactly 0, or no number, for some tasks or methods beside fine others"),
     ("answers-blank", RESULTS, "answers of a results file are empty"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
+    ("speed-never-measured", RESULTS, "the speed of a benchmark is exactly 0 in every row: nothing was measured"),
     ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
     ("load-not-served", RESULTS, "rows of a benchmark say that the time was over before the answers came"),
     ("goal-stays-while-reward-rises", RESULTS, "the reward rises, and the share that reaches the goal does not"),
@@ -62,18 +63,20 @@ CODES = declare(
 
 def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Settings) -> list[Finding]:
     """What the rows of results and the short runs of a training say."""
+    tables = [t for t in tables if not t.cumulative]
     rows = results(tables)
     return [
         *(below_base(rows) or sunk(rows)),
         *zeros(rows),
         *blank(tables),
         *silent_cells(tables),
+        *never_measured(tables),
         *detected(rows, tables),
         *one_sided(rows),
         *beyond_all(rows),
         *beyond_reference(rows),
         *by_format(rows),
-        *come_out_alike(rows),
+        *(come_out_alike(rows) or same_in_files(rows)),
         *of_how_many(rows),
         *scored_nothing(rows),
         *unseen(rows, lines),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import PurePosixPath
 
 import numpy as np
 
+from ...data.statistics import items_of
 from ...findings import Evidence
 from ...patterns import bounded
 from ...tables.series import apart
@@ -24,6 +25,8 @@ from ..summed.words import WHOLE, named_score
 
 MOST_ROWS, MOST, SHORT = 200, 4000, 60
 """Rows of a table, rows of a run, and characters of a cell that says what a row is about."""
+COARSE_VALUES = 5
+"""Values of a score in many rows up to which it is of a handful of items."""
 ALONG = ("step", "epoch", "time", "tokens", "samples")
 """Ways along which a table is a curve and no result."""
 TRAINED = bounded(
@@ -134,7 +137,31 @@ def _counted(rows: Iterable[Row]) -> list[Row]:
     """The rows, with the number of items that the file says once for those that do not say it."""
     some = list(rows)
     whole = {r.file: r.n for r in some if r.n and not r.names}
-    return [r if r.n else Row(r.file, r.part, r.line, r.names, r.values, whole.get(r.file)) for r in some]
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in some:
+        groups.setdefault((row.file, row.part), []).append(row)
+    few = {key: _few(group) for key, group in groups.items()}
+    said = (r.n or whole.get(r.file) or few[r.file, r.part] for r in some)
+    return [r if r.n else replace(r, n=n) for r, n in zip(some, said, strict=True)]
+
+
+def _few(rows: Sequence[Row]) -> int | None:
+    """Of how few items all scores of a table are shares, where every one of them shows it."""
+    names = dict.fromkeys(k for r in rows for k in r.values if SHARE.search(plain(k)) or _benchmark(k))
+    found = [items_of(np.array([r.values[k] for r in rows if k in r.values])) for k in names]
+    return (
+        max(found, default=0) or None if all(n or _bounds(rows, k) for n, k in zip(found, names, strict=True)) else None
+    )
+
+
+def _benchmark(name: str) -> bool:
+    return named_score(name) and not LOWER.search(plain(name))
+
+
+def _bounds(rows: Sequence[Row], name: str) -> bool:
+    """Whether a score has hardly any value but none and all."""
+    values = {r.values[name] for r in rows if name in r.values}
+    return len(values) <= COARSE_VALUES and len(values) * 2 < len(rows)
 
 
 def _rows(table: Table) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.statistics import wilson
+from ...data.statistics import items_of, wilson
 from ...findings import Evidence, Finding, Severity
 from ...logs.chance import chance_of
 from ...patterns import bounded
@@ -56,9 +56,16 @@ OTHER = bounded(
 """What else than how often it is right is said of a benchmark in the name of a column."""
 LABEL = 60
 """Characters of a label."""
+HANDFUL = 5
+"""Values that a share of so few items has at most."""
 BELOW, ABOVE = 0.5, 1.5
 """Shares of the level of guessing: what nobody who answers falls below on so many items, small models on hard sets
 included, and what shows that the items can be answered. Own judgement."""
+
+
+def _handful(column: Column) -> bool:
+    """Whether all of many rows have one of hardly any values: each is of a handful of items."""
+    return len(column.values) >= 2 * HANDFUL and len(np.unique(column.values)) <= HANDFUL
 
 
 class Scored(NamedTuple):
@@ -114,13 +121,14 @@ def _scored(table: Table) -> Iterator[Scored]:
         tokens = next((v for n, v in beside.items() if means(TOKENS, n)), None)
         counts = next((v for n, v in beside.items() if means(COUNTED, n)), None)
         scale = 100.0 if np.nanmax(column.values, initial=0.0) > 1 else 1.0
+        few = items_of(column.values) or (HANDFUL if _handful(column) else 0)
         for i in np.flatnonzero(np.isfinite(column.values)).tolist():
             said = [str(t[i]) for _, t in labels] + [p for p in (*above.split("."), name if own else "") if p]
             parts = [p for p in said if (c := chance_of(p)) is not None and c.points]
             if not parts:
                 continue
             value, guess = float(column.values[i]) / scale, chance_of(parts[0]).points / 100  # type: ignore[union-attr]
-            n = float(counts[i]) if counts is not None else 0.0
+            n = float(counts[i]) if counts is not None else float(few)
             if value > 1 or value < 0:
                 break  # no share
             if n > 0 and wilson(round(value * n), round(n))[1] > guess and value < guess:

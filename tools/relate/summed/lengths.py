@@ -11,7 +11,7 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...patterns import bounded
-from ...tables.table import Column, Table
+from ...tables.table import COUNTER, Column, Table
 from ..distributions import shown, texts
 from ..line import means, plain
 from .words import TOTAL, counted_of, named_score
@@ -24,8 +24,11 @@ KNEE = 1.5
 SPARED = 1.2
 """Times its level that another measure of the same may be beyond the knee and still be spared."""
 UP = bounded(r"(?:^|_)(?:ppl|perplexity|loss|nll|ce|error|err)(?:_|$)|困惑度|损失")
-DOWN = bounded(r"acc|score|recall|(?:^|_)(?:em|f1|hit|hits|pass)(?:_|$)|准确|召回|得分")
+DOWN = bounded(r"(?:^|_)acc(?:_|$)|accura|score|recall|(?:^|_)(?:em|f1|hit|hits|pass)(?:_|$)|准确|召回|得分")
 NAMED = bounded(r"len|length|context|ctx|tokens|position|depth|turns|window|seq|长度|上下文|位置|轮数")
+DRAFTED = bounded(r"accept|draft|specul|token_?hit|接受|草稿")
+"""Measures by the place of a token in what a draft proposes, which fall from each to the next: all before it must have
+been right."""
 _BUCKET = bounded(r"(?i)^[<>≤≥~]{0,2}=?\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?|tok))?"
                   r"(?:\s{0,2}(?:-|–|~|to|\.\.)\s{0,2}(\d{1,7}(?:\.\d{1,3})?)\s?(k|m)?(?:\s?(?:tokens?"
                   r"|tok))?)?\+?$")  # fmt: skip
@@ -53,9 +56,9 @@ def places(column: Column) -> np.ndarray | None:
 
 def _goes(column: Column) -> int:
     """1 where more is worse, -1 where less is, 0 where the measure says neither."""
-    if column.values.dtype.kind != "f" or column.role != "measure":
-        return 0
     name = plain(column.name)
+    if column.values.dtype.kind != "f" or column.role != "measure" or COUNTER.search(name) or DRAFTED.search(name):
+        return 0
     if column.of in ("perplexity", "loss", "eval_loss", "eval_perplexity") or UP.search(name):
         return 1
     return -1 if DOWN.search(name) or counted_of(column) == "right" or named_score(column.name) else 0
