@@ -14,7 +14,6 @@ from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
 from . import (
     evaluation,
-    explored,
     goals,
     levels,
     nonfinite,
@@ -40,7 +39,6 @@ FAMILIES = (
     schedule,
     evaluation,
     rl,
-    explored,
     goals,
     preference,
     performance,

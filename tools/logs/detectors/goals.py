@@ -9,6 +9,7 @@ import numpy as np
 
 from ...findings import Finding
 from ...metrics import held_out
+from ...patterns import bounded
 from ...series import Series
 from ...vocabulary import UP
 from .detector import S2, Track, detector, finding, where, where_zh
@@ -27,6 +28,13 @@ HELD_FALLEN = 0.95
 """Share that is left of a held-out loss that falls: it is measured on the very items, and has less noise."""
 LEAST_ITEMS, MOST_ITEMS, TURNED = 50, 5000, 3
 """Items of an evaluation that its figures tell apart, and how many of them change their verdict where nothing moves."""
+EPSILON = bounded(r"(?i)(?:^|[/_. ])(?:epsilon|eps(?:_?greedy)?|exploration[_ ]?(?:rate|prob\w*)?|ε|探索率)$")
+NO_ACTIONS = bounded(r"(?i)adam|optim|norm|clip|layer|rms|privacy|target|smooth")
+"""Epsilons of an optimizer, a norm, a clipped ratio and a budget of privacy."""
+POLICY = frozenset({"kl", "ppo_kl", "response_length", "clip_fraction"})
+"""What is logged of a policy of a language model."""
+RATES, RANDOM = 40, 0.9
+"""Values of epsilon, and share of random actions at the end that shows that it hardly fell. Own judgement."""
 BELOW = 0.5
 """What an accuracy that stays does not exceed: the one of choosing between two."""
 
@@ -151,3 +159,18 @@ def items_of(values: np.ndarray) -> int:
         if np.abs(shares * items - np.round(shares * items)).max() < 1e-6 * items:
             return items if items >= LEAST_ITEMS else 0
     return 0
+
+
+@detector("actions-stay-random", "nearly all actions are still random at the end of the log", ["reward"])
+def actions_stay_random(track: Track) -> Iterator[Finding]:
+    """S2: epsilon, a share, is above 0.9 from the first of forty values to the last."""
+    shown = next((finite(s) for s in track.series if EPSILON.search(s.key) and not NO_ACTIONS.search(s.key)), None)
+    if shown is None or len(shown) < RATES or any(s.metric in POLICY for s in track.series):
+        return
+    if RANDOM <= shown.values.min() <= shown.values.max() <= 1:
+        first, last = float(shown.values[0]), float(shown.values[-1])
+        en = (f"{shown.key} is {last:.4g} at {where(shown, -1)} and was {first:.4g} at the start: nearly every action "
+              "is still drawn at random, so the reward shows chance and not what was learned.")  # fmt: skip
+        zh = (f"{shown.key} 开始为 {first:.4g}，到{where_zh(shown, -1)}仍为 {last:.4g}：动作几乎都是随机选的，"
+              "奖励反映的是随机性而不是学到的东西。")  # fmt: skip
+        yield finding("actions-stay-random", S2, [(shown, -1), (shown, 0)], en, zh, last=last)

@@ -22,8 +22,8 @@ LEAST = 20
 """Rewards from which on something learns by them."""
 ACTS = bounded(
     r"(?i)(?:^|[^a-z])(?:epsilon|eps|episodes?|ep_(?:len|rew)\w{0,12}|episode_\w{1,20}|q_?(?:table|values?|max|mean)?\w{0,8}"
-    r"|td_?(?:error|loss)|(?:replay_?)?buffer(?:_?size)?|replay|mcts|self_?play|env_?steps|avg_steps)(?:[^a-z]|$)"
-    r"|ε|回合|探索率"
+    r"|td_?(?:error|loss)|bellman\w{0,10}|(?:replay_?)?buffer(?:_?size)?|replay|mcts|self_?play|env_?steps|avg_steps)(?:[^a-z]|$)"
+    r"|ε|回合|探索率|q\s?值|时序差分"
 )
 """What an agent logs that explores, keeps what it saw, or looks up values."""
 EPISODE = bounded(r"(?i)(?:^|[^a-z])episodes?\W{0,4}\d|第\s?\d+\s?回合|回合\W{0,3}\d")

@@ -1,4 +1,4 @@
-"""Reinforcement learning of values in an environment, and a policy of a language model beside which it is silent."""
+"""Actions in an environment that stay random, and a policy of a language model beside which that is no matter."""
 
 import numpy as np
 import pytest
@@ -22,17 +22,12 @@ REWARD = np.tile([-0.5, 2.0, 0.0, 1.0], 20)
 @pytest.mark.parametrize("key", ["epsilon", "rollout/exploration_rate", "ε"])
 def test_actions_that_stay_random_are_told(key):
     codes = found(series("reward", REWARD), series("unknown", np.linspace(1, 0.996, 80), key=key))
-    assert (codes["values-learned"], codes["actions-stay-random"]) == ("S3", "S2")
+    assert codes["actions-stay-random"] == "S2"
 
 
-@pytest.mark.parametrize(
-    ("key", "values"),
-    [("epsilon", np.linspace(1, 0.05, 80)), ("agent/td_error", np.linspace(0.3, 0.1, 80)), ("epsilon", np.ones(12))],
-)
-def test_values_that_are_learned_are_a_note(key, values):
-    codes = found(series("reward", REWARD), series("unknown", values, key=key))
-    assert codes["values-learned"] == "S3"
-    assert "actions-stay-random" not in codes
+@pytest.mark.parametrize("values", [np.linspace(1, 0.05, 80), np.ones(12)], ids=["falls", "a beginning"])
+def test_actions_that_grow_less_random_are_fine(values):
+    assert "actions-stay-random" not in found(series("reward", REWARD), series("unknown", values, key="epsilon"))
 
 
 @pytest.mark.parametrize(
@@ -44,4 +39,4 @@ def test_values_that_are_learned_are_a_note(key, values):
     ids=["a policy with a KL", "of the optimizer"],
 )
 def test_a_policy_of_a_language_model_is_none(more):
-    assert not {"values-learned", "actions-stay-random"} & found(series("reward", REWARD), *more).keys()
+    assert "actions-stay-random" not in found(series("reward", REWARD), *more)
