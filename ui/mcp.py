@@ -121,7 +121,8 @@ class Tools(Looking):
     ) -> results.Findings:
         """Exact and near duplicates in training data, and items of evaluation data (`against`) that leaked into it."""
         from ..tools.data.similar.dedup import dedup
-        from ..tools.data.similar.leakage import find_leaks, leak_report
+        from ..tools.data.similar.leakage import find_leaks
+        from ..tools.data.similar.leaked import leak_report
 
         data, evals = self._paths(train), self._paths(against or [])
         with reading(ctx) as tick:

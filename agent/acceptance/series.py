@@ -27,6 +27,7 @@ from .subject import (
     interval,
     metric,
     missing,
+    percent,
     seen,
     too_short,
     warmup_end,
@@ -70,12 +71,6 @@ def _wants_percent(criterion: Criterion) -> bool:
     """Whether the source states percent and the series is a share."""
     of = VOCABULARY.get(criterion.metric)
     return of is not None and of.unit == "1" and criterion.unit.startswith("%")
-
-
-def percent(values: np.ndarray) -> np.ndarray:
-    """A share as percent; some frameworks log percent already, which the size of the numbers tells."""
-    finite = values[np.isfinite(values)]
-    return values if len(finite) and np.median(finite) > 1.5 else 100 * values
 
 
 def _error(values: np.ndarray) -> float | None:

@@ -232,3 +232,9 @@ def _same_count(series: Series, subject: Subject) -> bool:
 
 def _of_baseline(subject: Subject, series: Series) -> Series | None:
     return subject.baseline.table.get(series.metric) if subject.baseline else None
+
+
+def percent(values: np.ndarray) -> np.ndarray:
+    """A share as percent; some frameworks log percent already, which the size of the numbers tells."""
+    finite = values[np.isfinite(values)]
+    return values if len(finite) and np.median(finite) > 1.5 else 100 * values

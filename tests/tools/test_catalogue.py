@@ -33,7 +33,8 @@ from triage.tools.data.labels import check_labels, check_tokenizer
 from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
-from triage.tools.data.similar.leakage import find_leaks, leak_report
+from triage.tools.data.similar.leakage import find_leaks
+from triage.tools.data.similar.leaked import leak_report
 from triage.tools.discover import discover
 from triage.tools.documents.left_out import left_out
 from triage.tools.findings import declare

@@ -31,7 +31,8 @@ from .records.blocks import format_of, plan
 from .records.record import Part
 from .records.shapes import Shape, shape_of
 from .similar.dedup import dedup
-from .similar.leakage import find_leaks, leak_report
+from .similar.leakage import find_leaks
+from .similar.leaked import leak_report
 from .similar.versions import origins, parts_of_others
 from .statistics import wilson
 from .trained import NAMED, only_measured

@@ -174,7 +174,8 @@ def dedup(
     """Exact and near duplicates, and evaluation items inside the training data."""
     from ...tools.data.similar.dedup import dedup as run
     from ...tools.data.similar.dedup import find_matches
-    from ...tools.data.similar.leakage import find_leaks, leak_report
+    from ...tools.data.similar.leakage import find_leaks
+    from ...tools.data.similar.leaked import leak_report
     from ...tools.findings import Report, TriageError, merge
 
     if unit not in ("auto", "char", "word"):
@@ -218,7 +219,7 @@ def _numbers(report: Report, as_json: bool) -> None:
 def _write_pairs(pairs: Path | None, sample: Path | None, matches: Matches, leaks: Leaks | None) -> None:
     from ...tools.data.cleanup import whole_files
     from ...tools.data.similar.dedup import pair_rows
-    from ...tools.data.similar.leakage import leak_rows
+    from ...tools.data.similar.leaked import leak_rows
     from ...tools.data.similar.review import write_sample
 
     def rows() -> Iterator[dict[str, Any]]:

@@ -17,7 +17,8 @@ from triage.tools.data.labels import check_labels
 from triage.tools.data.pii import pii
 from triage.tools.data.preference import preference
 from triage.tools.data.similar.dedup import dedup
-from triage.tools.data.similar.leakage import find_leaks, leak_report
+from triage.tools.data.similar.leakage import find_leaks
+from triage.tools.data.similar.leaked import leak_report
 from triage.tools.data.similar.review import false_positive_rate
 from triage.tools.findings import TriageError
 

@@ -7,7 +7,8 @@ import random
 import pytest
 from making import prose, write
 
-from triage.tools.data.similar.leakage import find_leaks, leak_report, leak_rows
+from triage.tools.data.similar.leakage import find_leaks
+from triage.tools.data.similar.leaked import leak_report, leak_rows
 
 PROBLEM = (
     "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. "

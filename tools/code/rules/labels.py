@@ -16,10 +16,9 @@ from .loss import base, entropies
 from .rule import Fault, View, rule
 from .steps.aligned import labels_filled_with_pad
 from .steps.padding import targets_padded
-from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions
+from .steps.shifts import moved_by_one, moved_labels, one_later, same_positions, sliced
 
 LENGTH = re.compile(r"\blen\([^()]{0,80}\)")
-SHIFTS = ("roll", "narrow", "pad", "shift", "gather", "cat")
 COLLATOR = "DataCollatorForLanguageModeling"
 SHIFTED = """
 import torch.nn.functional as F
@@ -31,27 +30,6 @@ for batch in loader:
     optimizer.step()
     optimizer.zero_grad()
 """
-
-
-def sliced(view: View, expr: ast.AST, whole: str = "", deep: int = 3) -> bool:
-    """Whether a value is shifted or cut along its positions on the way, as far back as the name `whole`."""
-    program, waiting = view.program, [(expr, deep)]
-    seen: set[ast.AST] = set()
-    while waiting:
-        top, left = waiting.pop()
-        for node in program.traced(top, 0):
-            if (isinstance(node, ast.Slice) and (node.lower or node.upper or node.step)) or (
-                isinstance(node, ast.Call) and last(program.path(node.func)) in SHIFTS):  # fmt: skip
-                return True
-            named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node)
-            if named and named != whole and left and node not in seen:
-                seen.add(node)
-                before = program.origin(node)  # type: ignore[arg-type]
-                waiting += [(before, left - 1)] if before is not node else []
-            elif isinstance(node, ast.Call) and left and node not in seen:
-                seen.add(node)
-                waiting += [(end, left - 1) for end in program.ends(node)]
-    return False
 
 
 def _fed(view: View, logits: ast.expr) -> set[str]:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from ...program import Program, argument, key, last, receiver
-from ..labels import sliced
 from ..look import model_call
 from ..loss import entropies
 from ..rule import Fault, View, rule
+from ..steps.shifts import sliced
 from .ways import SHAPES, constructor, forward_of, given, made, peeled, returns, whole
 
 PROBABILITIES = frozenset(("softmax", "sigmoid", "softmin"))

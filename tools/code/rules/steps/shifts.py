@@ -15,6 +15,7 @@ from ..rule import Fault, View
 
 NOT_CAUSAL = re.compile(r"autoencod|denois|reconstruct|classif|[\"'](mlm|masked)", re.I)
 MOVES = ("roll", "narrow", "pad", "shift", "shift_right", "cat")
+SHIFTS = ("roll", "narrow", "pad", "shift", "gather", "cat")
 COPY = ("logits and labels stand at the same positions: the model learns to copy",
         "logits 与 labels 位置相同，没有错位：模型学会的是复制")  # fmt: skip
 
@@ -151,3 +152,24 @@ def _from_second(program: Program, cut: ast.Subscript) -> bool:
     """`x[1:]`, `x[:, 1:]`."""
     places = cut.slice.elts if isinstance(cut.slice, ast.Tuple) else [cut.slice]
     return isinstance(s := places[-1], ast.Slice) and s.upper is None and program.const(s.lower) == 1
+
+
+def sliced(view: View, expr: ast.AST, whole: str = "", deep: int = 3) -> bool:
+    """Whether a value is shifted or cut along its positions on the way, as far back as the name `whole`."""
+    program, waiting = view.program, [(expr, deep)]
+    seen: set[ast.AST] = set()
+    while waiting:
+        top, left = waiting.pop()
+        for node in program.traced(top, 0):
+            if (isinstance(node, ast.Slice) and (node.lower or node.upper or node.step)) or (
+                isinstance(node, ast.Call) and last(program.path(node.func)) in SHIFTS):  # fmt: skip
+                return True
+            named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and key(node)
+            if named and named != whole and left and node not in seen:
+                seen.add(node)
+                before = program.origin(node)  # type: ignore[arg-type]
+                waiting += [(before, left - 1)] if before is not node else []
+            elif isinstance(node, ast.Call) and left and node not in seen:
+                seen.add(node)
+                waiting += [(end, left - 1) for end in program.ends(node)]
+    return False
