@@ -113,6 +113,14 @@ def test_results_of_several_methods_under_a_target_of_something_else_are_no_prom
     assert ("target-missed" in codes(tmp_path, files)) is missed
 
 
+@pytest.mark.parametrize(("name", "missed"), [("budget_2048.json", False), ("latency_budget.json", True)])
+def test_a_file_that_is_named_after_a_value_that_was_tried_is_no_promise(tmp_path, name, missed):
+    files = {"runs/plain.json": json.dumps({"output_throughput": 280.0, "ttft_ms": 71.5}),
+             f"runs/{name}": json.dumps({"output_throughput": 315.7, "ttft_ms": 12.5})}  # fmt: skip
+    (tmp_path / "runs").mkdir()
+    assert ("target-missed" in codes(tmp_path, files)) is missed
+
+
 def test_attempts_that_differ_and_fail_with_one_batch_show_the_batch(tmp_path):
     head = ("attempt", "lr", "first_nan_step", "sample_ids")
     same = csv(head, ("a", "3e-4", 4117, "88 91"), ("b", "1e-4", 4117, "88 91"))

@@ -161,6 +161,39 @@ def items_of(values: np.ndarray) -> int:
     return 0
 
 
+ERRORS = bounded(r"(?i)(?:^|[_/ .-])(?:wer|cer|(?:word|char(?:acter)?|token)_?error_?rate)$|[字词]错误?率$")
+ANSWERS = bounded(r"(?i)(?:^|[_/ .-])(?:(?:sacre)?bleu|rouge_?(?:l|lsum|1)?|chrf|exact_?match|em)$")
+NO_LOSS, WRONG, RIGHT = 0.2, 0.8, 0.02
+"""Held-out loss, in nats, with which nearly every next token is right; error rate, and score of answers, with which
+what is written is wrong. Own judgement."""
+
+
+@detector("wrong-at-no-loss", "what is written is wrong though the held-out loss is next to nothing", ("eval_loss",))
+def wrong_at_no_loss(track: Track) -> Iterator[Finding]:
+    """S2: at the last evaluation the loss is below 0.2 while the error rate of what is written is above 80%, or its
+    score below 2%: each next token is right behind the reference, and not behind the model's own text, or what is
+    written is compared otherwise than the loss compares it."""
+    held = track.points("eval_loss", 1)
+    if held is None or track.is_rl or not 0 <= held.values[-1] <= NO_LOSS:
+        return
+    for points in (finite(s) for s in track.series if ERRORS.search(s.key) or ANSWERS.search(s.key)):
+        if not len(points) or points.steps[-1] != held.steps[-1]:
+            continue
+        share = float(points.values[-1]) / (100 if np.abs(points.values).max() > 2 else 1)
+        if share >= WRONG if ERRORS.search(points.key) else share <= RIGHT:
+            en = (f"{points.key} is {points.values[-1]:.4g} where {held.key} is {held.values[-1]:.3g} "
+                  f"({where(held, -1)}): behind the reference every next token is right, and what is written is wrong. "
+                  "How it is written (prompt, forced tokens, limit) or compared (case, blanks, format) is not what was "
+                  "trained, or the held-out rows were trained on.")  # fmt: skip
+            zh = (f"{points.key} 为 {points.values[-1]:.4g}，而 {held.key} 只有 {held.values[-1]:.3g}"
+                  f"（{where_zh(held, -1)}）：以参考答案为前文时每个 token 都对，"
+                  "自己生成时却是错的。"
+                  "生成方式（提示、强制 token、长度）或比较方式（大小写、空格、格式）与训练不一致，"
+                  "或评测样本被训练过。")  # fmt: skip
+            yield finding("wrong-at-no-loss", S2, [(points, -1), (held, -1)], en, zh, value=share)
+            return
+
+
 @detector("actions-stay-random", "nearly all actions are still random at the end of the log", ["reward"])
 def actions_stay_random(track: Track) -> Iterator[Finding]:
     """S2: epsilon, a share, is above 0.9 from the first of forty values to the last."""

@@ -13,8 +13,11 @@ from .read import Said
 RIGHT = bounded(r"(?:^|_)(?:acc|accuracy|correct|win_?rate|right)(?:_|$)|准确率|正确率|胜率")
 LONG, SHORT = bounded(r"longer|更长"), bounded(r"shorter|更短")
 HALF = 0.5
-PROMISED = bounded(r"(?:^|_)(?:target|goal|sla|slo|budget|required|requirement|limit)s?(?:_|$)|目标|要求|指标要求")
-"""What file, label or name says that a number was promised and not measured."""
+PROMISED = bounded(
+    r"(?:^|_)(?:target|goal|sla|slo|budget|required|requirement|limit)s?(?:_(?!\d)|$)|目标|要求|指标要求"
+)
+"""What file, label or name says that a number was promised and not measured; with a number behind it (`budget_2048`) it
+is a value that was tried."""
 SLOWER = bounded(r"latency|ttft|tpot|itl|e2e|time_to|p9[059]|延迟|首字|时延")
 FASTER = bounded(r"(?:^|_)(?:qps|rps|throughput|tok(?:ens)?_?(?:per_?)?s(?:ec)?|requests_per_s\w*)(?:_|$)|吞吐|每秒")
 UNIT = bounded(r"_(?:ms|s|sec|seconds|mean|avg)$")

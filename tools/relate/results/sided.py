@@ -2,7 +2,7 @@
 
 It is told by relations between what a row says: a rate of true and of false alarms that are both all or nothing; a
 recall of 1 with a precision that is the accuracy (then there is no true negative); macro averages that are exactly
-1/k of what they were for one class; recalls of the classes of one report.
+1/k of what they were for one class, a macro F1 too; recalls of the classes of one report.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ FALSE = bounded(r"(?:^|_)(?:fpr|far|false_?positive_?rate|false_?alarm_?rate|fal
 RECALL = bounded(r"^(?:test_|eval_|val_)?recall$|^召回率$")
 PRECISION = bounded(r"^(?:test_|eval_|val_)?precision$|^(?:精确率|查准率)$")
 ACCURACY = bounded(r"^(?:test_|eval_|val_)?acc(?:uracy)?$|^(?:准确率|正确率)$")
+F1 = bounded(r"(?:^|_)(?:macro_?f1(?:_?score)?|f1(?:_?score)?(?:_?macro)?)$")
+ACC = bounded(r"(?:^|_)acc(?:uracy)?$")
 AUC = bounded(r"(?:^|_)(?:roc_?auc|auc_?roc|auroc|auc)$")
 OF_CLASS = bounded(r"^(?:(?P<a>\w{1,40})_recall|recall_(?P<b>\w{1,40}))$|^(?P<c>\w{1,20})召回率$")
 OVER = bounded(r"(?:^|_)(?:macro|micro|weighted|average|avg|overall|mean|total|all|samples|accuracy|at|k|top)(?:_|$)"
@@ -31,6 +33,8 @@ ALL, NONE, NEAR, LEAST, EACH = 0.98, 0.02, 0.01, 20, 10
 """Shares that are all and nothing; how near two shares are that are one; items of a row and a class. Ours."""
 EXACT = 6e-4
 """Rounding of figures with four digits."""
+MOST_CLASSES = 10
+"""Classes up to which a share of a score tells how many there are."""
 CHANCE = 1.5
 """Standard errors of a mean recall from that of guessing."""
 
@@ -86,6 +90,23 @@ def _of_row(row: Row) -> Iterator[Told]:
     elif recall and precision and accuracy:
         yield from _averaged(row, recall, precision, accuracy)
     yield from _by_class(row)
+    yield from _by_f1(row)
+
+
+def _by_f1(row: Row) -> Iterator[Told]:
+    """A macro F1 over k classes of which only one was predicted: 1/k of 2a / (1 + a), for the accuracy a beside it."""
+    for name, value in row.values.items():
+        stem = F1.sub("", plain(name)) if F1.search(plain(name)) else None
+        other = next((n for n in row.values if ACC.search(plain(n)) and ACC.sub("", plain(n)) == stem), None)
+        if other is None or not (isfinite(value) and value > 0 and row.values[other] > 0):
+            continue
+        a, f = _share(row.values[other]), _share(value)
+        k = round(2 * a / (1 + a) / f)
+        if 2 <= k <= MOST_CLASSES and a < 1 - NEAR and abs(f - 2 * a / (1 + a) / k) <= EXACT / 2:
+            en = f"{name} ({f:.4g}) is 1/{k} of 2a / (1 + a) for {other} a = {a:.4g}: of {k} classes one is predicted"
+            zh = f"{name}（{f:.4g}）恰为 2a / (1 + a) 的 1/{k}，其中 {other} a = {a:.4g}：{k} 个类别只预测了一个"
+            yield Told(row, name, en, zh, False)
+            return
 
 
 def _averaged(row: Row, recall: Rate, precision: Rate, accuracy: Rate) -> Iterator[Told]:

@@ -38,8 +38,9 @@ MATRIX = {"recall": 1.0, "accuracy": 0.31, "precision": 0.31, "f1": 0.47}
         {"a__csv": "model,spam_recall,ham_recall,accuracy\nfirst,0.99,0.01,0.52\nsecond,0.91,0.87,0.9\n"},
         {"a__md": report(spam=(0.99, 300), ham=(0.0, 700))},
         {"a__md": report(north=(0.81, 300), south=(0.77, 400), east=(0.01, 300))},
+        {"a__csv": "model,val_mood_acc,val_mood_f1\nfirst,0.75,0.2143\nsecond,0.81,0.77\n"},
     ],
-    ids=["both rates", "precision is accuracy", "macro", "recalls in a row", "report", "one never"],
+    ids=["both rates", "precision is accuracy", "macro", "recalls in a row", "report", "one never", "macro F1"],
 )
 def test_a_classifier_of_one_answer_is_told(tmp_path, files):
     assert "one-class-predicted" in found(tmp_path, **files)
@@ -55,8 +56,20 @@ def test_a_classifier_of_one_answer_is_told(tmp_path, files):
         {"a__md": report(spam=(0.95, 300), ham=(0.66, 700))},
         {"a__md": report(north=(0.81, 300), south=(0.77, 400), east=(0.0, 4))},
         {"a__csv": "task,recall,precision,accuracy\none,0.0,0.1,0.6\ntwo,1.0,1.0,1.0\n"},
+        {"a__csv": "model,val_mood_acc,val_tone_f1\nfirst,0.75,0.2143\nsecond,0.81,0.5\n"},
+        {"a__csv": "model,accuracy,macro_f1\nfirst,0.75,0.7441\nsecond,0.81,0.5\n"},
     ],
-    ids=["apart", "perfect", "another recall", "among the first", "sound", "few items", "tasks"],
+    ids=[
+        "apart",
+        "perfect",
+        "another recall",
+        "among the first",
+        "sound",
+        "few items",
+        "tasks",
+        "F1 of another",
+        "a sound F1",
+    ],
 )
 def test_sound_rates_are_left_alone(tmp_path, files):
     assert "one-class-predicted" not in found(tmp_path, **files)
