@@ -48,11 +48,13 @@ EXTREME_PENALTY = 1.5
 
 @rule("repetition-penalty-extreme", "S2", needs=("repetition_penalty",))
 def repetition_penalty_extreme(settings: Settings) -> Iterator[Fault]:
-    """The repetition penalty is so strong that every token which has occurred becomes improbable.
+    """The repetition penalty is so strong that every token which has occurred becomes improbable, or rewards repetition.
 
-    Why: it also acts on the end token and on words that a sentence needs, so that texts derail or do not end.
+    Why: it also acts on the end token and on words that a sentence needs, so that texts derail or do not end; below 1
+        it makes what has occurred likelier, so that texts go round in circles.
     Bad: `{"model": "m", "messages": [{"role": "user", "content": "hi"}], "repetition_penalty": 1.9}` in `request.json`;
-        `{"do_sample": true, "repetition_penalty": 1.5}` in `generation_config.json`.
+        `{"do_sample": true, "repetition_penalty": 1.5}` in `generation_config.json`;
+        `{"do_sample": true, "repetition_penalty": 0.8}` in `generation_config.json`.
     Good: 1.0 (off) to 1.2, `{"do_sample": true, "repetition_penalty": 1.2}` in `generation_config.json`.
     Known gaps: parameters that only the program sets are not visible; from 1.2 to 1.5 it depends on the model.
     Source: Keskar et al. 2019 (CTRL) found 1.2 a good balance; the limit of 1.5 is our own judgement.
@@ -63,5 +65,12 @@ def repetition_penalty_extreme(settings: Settings) -> Iterator[Fault]:
             "repetition_penalty",
             f"repetition_penalty {penalty:g}: end tokens and needed words are suppressed, outputs derail or do not end",
             f"repetition_penalty 为 {penalty:g}：结束符和必要的词也被压制，输出会跑偏或停不下来",
+            fix="1.0",
+        )
+    elif isinstance(penalty, (int, float)) and 0 < penalty < 1:
+        yield Fault(
+            "repetition_penalty",
+            f"repetition_penalty {penalty:g} is below 1: what has occurred becomes likelier, outputs repeat themselves",
+            f"repetition_penalty 为 {penalty:g}，小于 1：出现过的词更容易再出现，输出会自我重复",
             fix="1.0",
         )
