@@ -197,6 +197,16 @@ def test_trainer_state_gives_steps_lines_and_bare_nan(read):
     assert points(table.get("train_loss_mean"))[0][:2] == (20, 1.5)
 
 
+@pytest.mark.parametrize("time", [{}, {"train_runtime": 12.5, "train_tokens_per_second": 810.0}])
+def test_a_time_that_is_told_at_each_step_ends_no_run(read, time):
+    """With `include_num_input_tokens_seen` the HF Trainer tells its time at each step."""
+    rows = ({"loss": 2 - i / 50, "grad_norm": 1.0 + i / 9, "epoch": round(i / 20, 2)} | time for i in range(20))
+    end = {"train_runtime": 250.0, "train_loss": 1.8, "epoch": 1.0}
+    table = read({"train.log": "\n".join(map(str, [*rows, end]))})
+    assert len(table.get("loss")) == 20
+    assert [v for _, v, _ in points(table.get("train_loss_mean"))] == [1.8]
+
+
 def test_state_on_one_line_and_huge_nesting_are_read_in_bounded_time(read):
     history = ",".join(f'{{"step": {i}, "loss": {i}.5}}' for i in range(1, 2001))
     nested = '{"a":' * 10_000 + "1" + "}" * 10_000

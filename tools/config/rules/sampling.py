@@ -48,7 +48,7 @@ EXTREME_PENALTY = 1.5
 
 @rule("repetition-penalty-extreme", "S2", needs=("repetition_penalty",))
 def repetition_penalty_extreme(settings: Settings) -> Iterator[Fault]:
-    """The repetition penalty is so strong that every token which has occurred becomes improbable, or rewards repetition.
+    """The repetition penalty is so strong that each token that has occurred becomes improbable, or rewards repetition.
 
     Why: it also acts on the end token and on words that a sentence needs, so that texts derail or do not end; below 1
         it makes what has occurred likelier, so that texts go round in circles.

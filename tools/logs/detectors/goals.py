@@ -10,7 +10,7 @@ import numpy as np
 from ...findings import Finding
 from ...metrics import held_out
 from ...patterns import bounded
-from ...series import Series
+from ...series import MOST_LOSS, Series
 from ...vocabulary import UP
 from .detector import S2, Track, detector, finding, where, where_zh
 from .evaluation import way
@@ -192,6 +192,31 @@ def wrong_at_no_loss(track: Track) -> Iterator[Finding]:
                   "或评测样本被训练过。")  # fmt: skip
             yield finding("wrong-at-no-loss", S2, [(points, -1), (held, -1)], en, zh, value=share)
             return
+
+
+KNOWN, ABOVE, TIMES = 1.0, 2.0, 3.0
+"""Training loss, in nats, up to which rows may be known by heart; by how much and how many times a held-out loss lies
+above it that was never learned. Own judgement: an untrained model is 8 to 12, a good one 1 to 3."""
+
+
+@detector("held-out-far-above", "the held-out loss ends far above the training loss", ("loss", "eval_loss"))
+def held_out_far_above(track: Track) -> Iterator[Finding]:
+    """S2: the training loss fell to half and below one nat, the last held-out loss lies two nats and three times above
+    it: the rows are known by heart, or the two are counted otherwise. What rises from evaluation to evaluation is
+    `eval-loss-rising`."""
+    train, held = track.points("loss", FEW), track.points("eval_loss", 1)
+    if train is None or held is None or track.is_rl or held.values[-1] > MOST_LOSS:
+        return
+    first, last = head_tail(train.values)
+    low, high = float(last), float(held.values[-1])
+    near = held.lines[-1] >= train.lines[len(train) // 2] if held.file == train.file else True
+    if near and 0 <= low <= min(KNOWN, first / 2) and high >= max(low + ABOVE, TIMES * low):
+        en = (f"{held.key} is {high:.4g} at {where(held, -1)}, {train.key} {low:.3g} by then ({first:.3g} at the "
+              "start): the rows of the training are known, others are not.")  # fmt: skip
+        zh = (f"{held.key} 在{where_zh(held, -1)}为 {high:.4g}，而 {train.key} 已到 {low:.3g}"
+              f"（开始为 {first:.3g}）："
+              "训练样本记住了，没见过的却不会。")  # fmt: skip
+        yield finding("held-out-far-above", S2, [(held, -1), (train, -1)], en, zh, gap=high - low)
 
 
 @detector("actions-stay-random", "nearly all actions are still random at the end of the log", ["reward"])

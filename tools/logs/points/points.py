@@ -68,7 +68,7 @@ class Store:
         """
         stream = self.stepless(name, rank)
         entry = {key: value for key, value, _ in values}
-        if "train_runtime" in entry:
+        if "train_runtime" in entry and "loss" not in entry:  # with it the time is told at each step
             values = [("train_loss_mean" if k == "train_loss" else k, v, at) for k, v, at in values]
         elif any(canonical(k) and not held_out(k) for k in entry if k != "epoch"):
             self._count(stream, entry, values[0][2], bar)
@@ -210,7 +210,8 @@ class Store:
             again &= (values[1:] == values[:-1]) & ~stuck
             falls |= np.diff(values) < -1e-9 if key == "epoch" else False
         stream.trained |= trained
-        plain = trained and not (again | falls).any() and not any(key == "train_runtime" for key, _ in columns)
+        named = {key for key, _ in columns}
+        plain = trained and not (again | falls).any() and not ("train_runtime" in named and "loss" not in named)
         alone = 1 if plain else len(lines)
         for i, row in enumerate(zip(*(values[:alone].tolist() for _, values in columns), strict=True)):
             values = [(key, value, int(lines[i])) for (key, _), value in zip(columns, row, strict=True)]
