@@ -20,12 +20,14 @@ from .ranking import (
     MERE,
     SERIOUS,
     SHOWN,
+    SUBJECT,
     Hypothesis,
     Leads,
     alike,
     behind,
     caused,
     rank,
+    weight,
     with_leads,
 )
 from .signs.standing import is_hazard, is_set
@@ -110,6 +112,7 @@ def diagnose(
     leads: Callable[[], Leads] = dict,
     named: Callable[[], Sequence[Hit]] = tuple,
     stopped: bool = False,
+    complains: bool = False,
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -125,6 +128,7 @@ def diagnose(
         leads: what the run's files say that could matter; asked for only where nothing is believed.
         named: what retrieval says about all words, suspicions too; asked for only where what leads is no failure.
         stopped: whether the person says that the run came to an end by itself.
+        complains: whether the person says that something is wrong at all.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -151,7 +155,7 @@ def diagnose(
     if looked and state == "inconclusive" and (lost := _lost(ranked, findings, stopped)):
         ranked = lost
     elif looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
-        ranked = _led(ranked, runbook, leads())[:keep]
+        ranked = _led(ranked, runbook, leads(), complains)[:keep]
     elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
         state, ranked = "inconclusive", found
     findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))
@@ -168,13 +172,15 @@ def diagnose(
     )
 
 
-def _led(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
-    """The causes with the leads of the run's files, but for those of words alone: that files speak of a thing, or
-    people write of it, is no reason to look there first, unless a finding or what a program says speaks for it, too.
-    (Of 40 folders of strangers in which nothing but words led, the cause stood first in three.)"""
+def _led(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads, complains: bool) -> list[Hypothesis]:
+    """The causes with the leads of the run's files, but for those of words alone: that files speak of a thing is no
+    reason to look there first, unless a finding or what a program says speaks for it, too; nor is what people write
+    of it, where nobody says that anything is wrong. (Of 40 folders of strangers in which nothing but words led, the
+    cause stood first in three; the 13 sound ones among them were only asked whether they are fine.)"""
+    mere = (SUBJECT,) if complains else MERE
     ranked = [h for h in ranked if h.for_ or not leads]
     seen = {h.entry.id for h in ranked if h.for_}
-    told = {id for id, some in leads.items() if any(score > 0 and f.code not in MERE for score, f in some)}
+    told = {id for id, some in leads.items() if any(score > 0 and f.code not in mere for score, f in some)}
     return with_leads(ranked, runbook, {id: some for id, some in leads.items() if id in seen | told})
 
 
@@ -230,12 +236,12 @@ def _state(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Se
     top = ranked[0] if ranked else None
     if looked and _sound(findings):
         if _shown_strongly(ranked):
-            return "diagnosed" if sure(ranked[0]) else "inconclusive"
+            return "diagnosed" if sure(ranked) else "inconclusive"
         return "inconclusive" if unread(checks) else "healthy"
     if top is None or top.status == "refuted" or (top.entry.kind == "benign" and looked):
         return "inconclusive"
     if top.status in BELIEVED:
-        return "diagnosed" if sure(top) and not _open(ranked, findings, checks) else "inconclusive"
+        return "diagnosed" if sure(ranked) and not _open(ranked, findings, checks) else "inconclusive"
     return "diagnosed" if top.words >= MEANT and top.entry.sources and not looked else "inconclusive"
 
 
@@ -253,12 +259,13 @@ def _open(ranked: Sequence[Hypothesis], findings: Sequence[Finding], checks: Seq
 
 def undecided(d: Diagnosis) -> bool:
     """Whether something else than its odds keeps the believed leader of an inconclusive answer from being one."""
-    return bool(d.hypotheses) and (sure(d.hypotheses[0]) or _open(d.hypotheses, d.findings, d.checks))
+    return bool(d.hypotheses) and (sure(d.hypotheses) or _open(d.hypotheses, d.findings, d.checks))
 
 
-def sure(top: Hypothesis) -> bool:
-    """Whether a believed cause is likely enough to be a diagnosis."""
-    return top.probability >= (LEAST if any(f.severity == "S0" for f in top.for_) else SURE)
+def sure(ranked: Sequence[Hypothesis]) -> bool:
+    """Whether the believed leader is likely enough to be a diagnosis."""
+    least = LEAST if any(f.severity == "S0" for f in ranked[0].for_) else SURE
+    return weight(ranked[0], ranked) >= least
 
 
 def unseen(top: Hypothesis, checks: Sequence[Check]) -> bool:

@@ -34,7 +34,7 @@ WORDS = 60.0
 """What a question that surely means an entry adds to its odds."""
 DISCOUNT = 0.6  # weight of each further finding relative to the one before it
 BEHIND = 0.4
-"""What of the words for a symptom speaks for the entries that explain it, shared among them and "something else"."""
+"""What of the words for a symptom speaks for the entries that explain it, and for "something else"."""
 UNSEEN = 0.1
 """What the words for an entry weigh when the run shows something else and nothing of that entry."""
 BESIDE = 3.0
@@ -51,18 +51,16 @@ TRAINING = {
     "rl": ("ppo", "grpo"),
 }
 """Kind of training as entries name it -> as settings do."""
-SERVED = "inference"
-"""Stage of what befalls a model that is served."""
-OPERATION = "ops"
-"""Stage of what befalls a job whatever it trains."""
+SERVED, OPERATION = "inference", "ops"
+"""Stages of what befalls a model that is served, and a job whatever it trains."""
 LITTLE = ("weak", "moderate")
 ALIGNMENT = frozenset(("dpo", "rm", "rl"))
 """Kinds of training whose own measures show which it is."""
 CAUSE = 0.5
 """Log-odds by which a cause with strong evidence of its own stands before a symptom that it explains."""
 SHARPNESS = 3.5
-"""Power of the odds before they become probabilities. The lab alone would have it above 4; a stranger's run shows less
-than a lab's, so this stays below. Words alone are not sharpened: theirs are fitted (`knowledge.relevance`)."""
+"""Power of the odds before they become probabilities: below the lab's own, as a stranger's run shows less. Words alone
+are not sharpened: theirs are fitted (`knowledge.relevance`)."""
 ASKED = 0.3
 """Relevance of the words from which on they ask for a particular failure."""
 PROVEN = 0.8
@@ -81,11 +79,10 @@ MOST_LEADS = 2.0
 """Sum of scores above which further leads say nothing more."""
 SUBJECT, ABOUT = "lead-subject", 0.12
 """The note that the run's files are about a cause, and its score from which on the cause stands before its symptom."""
-MERE = (SUBJECT, "lead-writes")
-"""Leads of words alone: what files are about, and what people wrote in them."""
+MERE = (SUBJECT, "lead-writes", "lead-many")
+"""Leads of words alone: what files are about, what people wrote in them, and that many settings differ."""
 IS_CAUSE = 0.6
-"""How often it is the cause then: of 8 folders of strangers that led with a symptom the symptom was the answer in none,
-and the cause that their words are most about in 5."""
+"""How often it is the cause then: in 5 of 8 folders of strangers that led with a symptom."""
 Leads = Mapping[str, tuple[tuple[float, Finding], ...]]
 """Entries that statements of the run's files lead to, each with the scores and notes of its leads."""
 Status = Literal["established", "supported", "possible", "refuted"]
@@ -172,12 +169,17 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Most probable first, where no status and no probability says more than that of the one before it."""
     out: list[Hypothesis] = []
     for h in sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id)):
-        status: Status = "supported" if h.status == "established" and h.probability < PROVEN else h.status
+        status: Status = "supported" if h.status == "established" and weight(h, ranked) < PROVEN else h.status
         status = max([status, *(o.status for o in out[-1:])], key=lambda s: _ORDER[s])
         sure = 1.0 if status == "established" else UNPROVEN if _shown_twice(h) else ONCE
         most = min(sure, out[-1].probability if out else 1.0)
         out.append(replace(h, status=status, probability=min(h.probability, most)))
     return out
+
+
+def weight(h: Hypothesis, ranked: Sequence[Hypothesis]) -> float:
+    """The probability of a cause with that of its symptoms: they are no rivals."""
+    return h.probability + sum(o.probability for o in ranked if o.entry.id in h.entry.explains)
 
 
 def _shown_twice(h: Hypothesis) -> bool:
@@ -190,10 +192,8 @@ def _shown_twice(h: Hypothesis) -> bool:
 
 
 def _elsewhere(h: Hypothesis, stage: str) -> float:
-    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be.
-
-    What happens to any job, the entries of operation say, is of no kind of training.
-    """
+    """Log likelihood ratio against an entry of other kinds of training than the run is, or is shown to be; what the
+    entries of operation say happens to any job."""
     if OPERATION in h.entry.stages:
         return 0.0
     kinds = (TRAINING.keys() | {SERVED}) & set(h.entry.stages)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TRAINING = frozenset(("pretrain", "sft", "dpo", "rm", "rl", "preference"))
 """Stages of what a training goes through."""
 TOGETHER = TRAINING | {"data", "performance"}
-"""Stages beside which an entry still needs a training; of data alone, or of speed alone, it may be of anything."""
+"""Stages beside which an entry still needs a training; of data first, or of speed alone, it may be of anything."""
 LOGGED = frozenset(
     (
         *("loss", "train_loss_mean", "eval_loss", "policy_loss", "value_loss", "aux_loss", "grad_norm", "loss_scale"),
@@ -56,8 +56,9 @@ SET = (
 """Settings that only a training has."""
 LEARNED = ("checkpoint", "metrics")
 """Kinds of files of a training: weights, a trainer's own state."""
-JUDGED = ("data", "code", "lint", "checkpoint", "corpora", "shards", "marks", "copies")
-"""Beginnings of the names of tools that judge data, programs, settings and weights, and nothing that was measured."""
+JUDGED = ("data", "code", "lint", "checkpoint", "corpora", "shards", "marks", "copies", "engines")
+"""Beginnings of the names of tools that judge data, programs, settings, weights and what an engine notes, and nothing
+that was measured."""
 LEARNS = bounded(r"\.backward\(|optimi[sz]er\.step\(|Trainer\(|\.fit\(|train_step|GradScaler\(")
 """What stands in a program that trains."""
 PROGRAMS, LETTERS = 40, 200_000
@@ -71,7 +72,7 @@ TOLD = bounded(_KINDS, re.IGNORECASE)
 """What people and notes say of a training."""
 CALLED = bounded(
     _KINDS + r"|(?<![a-z])(?:rl|tuned|ckpts?|checkpoints?|epochs?|adapter|merged|continued|before|after"
-    r"|base[ _-]?model|(?:step|iter)[ _-]?\d+)(?![a-z])|(?:^|/)base(?=$|[/.])"
+    r"|base[ _-]?model|(?:step|iter)[ _-]?\d+)(?![a-z])|(?:^|/)base(?=$|[/.])|dataloader"
     r"|(?:^|[/_ -])(?:v\d{1,3}|old|new)(?![\w.]*\d|[a-z])|检查点|基座|对齐",
     re.IGNORECASE,
 )
@@ -95,7 +96,8 @@ def fitting(book: Runbook, seen: Look, said: str) -> Runbook:
 def needs_training(entry: Entry) -> bool:
     """Whether an entry is about what a training does, and about nothing else that models are used for."""
     stages = set(entry.stages)
-    return stages <= TOGETHER and (bool(stages & TRAINING) or stages == {"data", "performance"})
+    trained = bool(stages & TRAINING) and entry.stages[0] != "data"
+    return stages <= TOGETHER and (trained or stages == {"data", "performance"})
 
 
 def _measured(entry: Entry, found: Iterable[Finding], stands: Container[str]) -> bool:

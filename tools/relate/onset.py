@@ -179,8 +179,8 @@ def _goes_with(line: Line, symptom: Line) -> bool:
     keep = np.isfinite(a) & np.isfinite(b)
     if keep.sum() < TOGETHER * AT_ONCE or np.ptp(a[keep]) == 0 or np.ptp(b[keep]) == 0:
         return False
-    ranks = [v[keep].argsort(kind="stable").argsort() for v in (a, b)]
-    return abs(float(np.corrcoef(*ranks)[0, 1])) >= ALONG
+    mine, other = (v[keep].argsort(kind="stable").argsort() for v in (a, b))
+    return abs(float(np.corrcoef(mine, other)[0, 1])) >= ALONG
 
 
 def _company(here: Iterable[Move], low: float, high: float, reach: float, name: str) -> list[tuple[When, Move, Change]]:

@@ -59,7 +59,7 @@ def test_what_was_learned_is_understood(name):
 
 @pytest.mark.parametrize(
     ("name", "recognised", "polarity", "direction", "extra"),
-    [("leading-7.jsonl", 0.84, 0.95, 0.93, 9), ("leading-19.jsonl", 0.84, 0.81, 0.7, 14)],
+    [("leading-7.jsonl", 0.83, 0.95, 0.93, 9), ("leading-19.jsonl", 0.84, 0.81, 0.7, 14)],
 )
 def test_questions_that_nothing_was_learned_from_are_understood_as_measured(
     name, recognised, polarity, direction, extra

@@ -36,7 +36,7 @@ class Tabled(Protocol):
 
 def begun(tables: Sequence[Tabled]) -> tuple[int, ...]:
     """The lines at which another training begins, in order."""
-    totals = [found for table in tables if (found := _totals(table)) is not None]
+    totals = [whole for table in tables if (whole := _totals(table)) is not None]
     found: set[int] = set()
     for table in tables:
         if table.epoch is None or table.step is not None or table.writer or table.label:

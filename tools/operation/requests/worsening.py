@@ -96,7 +96,7 @@ def worsened(lines: Sequence[Line]) -> Iterator[Finding]:
                     found.append((abs(np.log(max(ends[1], 1e-9) / max(ends[0], 1e-9))), line, ends))
         if found:
             _, line, ends = max(found, key=lambda f: f[0])
-            yield _told(line.finite(), kind, *ends, some)
+            yield _told(line.finite(), kind, ends[0], ends[1], some)
 
 
 def _gone(values: np.ndarray, kind: Kind) -> tuple[float, float] | None:

@@ -147,7 +147,7 @@ def _empty(table: Table) -> Iterator[Finding]:
     asks = held and any(means(ASKED, c.name) for c in table.columns)
     for column in table.columns:
         expected = bool(asks and means(EXPECTED, column.name))
-        taken = means(EXTRACTED, column.name)
+        taken, answers = means(EXTRACTED, column.name) is not None, ""
         if not (bare := _bare(column, taken)).size or not (expected or taken or means(OUTPUTS, column.name)):
             continue
         if bare.mean() >= MOSTLY and (not taken or (answers := _answers(table, bare))):
