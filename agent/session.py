@@ -230,13 +230,13 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     unread = (UNREAD_QUESTION,) if not (asked.own or asked.pasted) else ()
     unsaid = (*missing(*judged), *unread) if paths else ()
     made = (_unreassured(seen.findings, asked), seen.checks, in_field, paths)
+    book = fitting(books.runbook, seen, asked.text) if paths else books.runbook
     more: dict[str, Any] = {
         "leads": partial(_leads, seen, books),
         "named": partial(_named, asked, words, books, seen.findings),
+        "stopped": any(s.kind.ends for s in asked.symptoms),
+        "complains": bool(asked.symptoms or asked.complaints),
     }
-    stopped = any(s.kind.ends for s in asked.symptoms)
-    book = fitting(books.runbook, seen, asked.text) if paths else books.runbook
-    more |= {"stopped": stopped, "complains": bool(asked.symptoms or asked.complaints)}
     found = diagnose(book, hits, *made, stage=stage, missing=unsaid, **more)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found
 
