@@ -141,7 +141,7 @@ def diagnose(
         state = "healthy"
     if looked and not ranked and state == "inconclusive" and in_field:
         ranked = rank(runbook, findings, relevance, stage)[:keep]
-    if looked and state != "diagnosed" and _sound(findings):
+    if looked and state != "diagnosed" and _sound(findings) and not _shown_strongly(ranked):
         normal = [h for h in ranked if _measured_normal(h, findings, named, rivals=False)]
         ranked = (
             [h for h in ranked if any(f.code in LOST or f.severity in SHOWN for f in h.for_)] if missing else normal

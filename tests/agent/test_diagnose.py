@@ -407,3 +407,14 @@ def test_the_headline_says_how_often_such_answers_were_right(severity, held):
     d = diagnose(book, (), [finding("seen", severity)], (), looked=True)
     assert d.state == "diagnosed"
     assert "; {} of {} such answers about strangers' runs were right".format(*held) in headline(d, "en", True)
+
+
+def test_what_is_likely_wrong_beside_sound_metrics_stays_on_the_list_though_it_is_no_diagnosis():
+    book = Runbook({name: entry(name, {"seen": how}) for name, how in (("a", "strong"), ("b", "moderate"))})
+    found = [finding("seen", "S2"), finding("run-healthy", "S3")]
+    d = diagnose(book, (), found, (), looked=True)
+    assert d.top.entry.id == "a"
+    assert (d.state == "diagnosed") == (d.top.probability >= SURE)
+    rivals = Runbook({name: entry(name, {"seen": "strong"}) for name in "ab"})
+    d = diagnose(rivals, (), found, (), looked=True)
+    assert (d.state, [h.entry.id for h in d.hypotheses]) == ("inconclusive", ["a", "b"])
