@@ -61,13 +61,14 @@ def read_listing(lines: Iterable[Line]) -> Iterator[Raw]:
 
 
 SUMMED = (
-    bounded(r"^\\?((?=\d{0,31}[a-fA-F])[0-9a-fA-F]{8,128})[ \t]{1,8}\*?(\S.{0,300}?)\s{0,8}$"),
+    bounded(r"^\\?((?=\d{0,31}[a-fA-F]|\d{32})[0-9a-fA-F]{8,128})[ \t]{1,8}\*?(\S.{0,300}?)\s{0,8}$"),
     bounded(
         r"^(?:SHA[\d-]{1,8}|MD5|BLAKE\w{1,6}|CRC32|XXH\w{1,4}) ?\((\S.{0,300}?)\) ?= ?([0-9a-fA-F]{8,128})\s{0,8}$",
         re.I,
     ),
 )
-"""(digest, path) as coreutils write them, (path, digest) as BSD does; a number without a letter is none."""
+"""(digest, path) as coreutils write them, (path, digest) as BSD does; a short number without a letter is
+none."""
 LEAST_SUMMED = 2
 
 
