@@ -42,6 +42,8 @@ SKIPPED = frozenset(("epoch", "batch_size", "learning_rate"))
 """Metrics that say how a run was set, and not how it went."""
 LONG = 3
 """Letters of a word of a name from which on the question can mean it."""
+LETTERS = 2_000
+"""Letters of a question in which measures are looked for: more is no sentence of a person."""
 ZH = (2, 3, 4, 5)
 """Characters of a Chinese name of a measure."""
 PATH = 40
@@ -139,6 +141,7 @@ class Spoken:
     @staticmethod
     def of(own: str, kinds: Iterable[str] = ()) -> Spoken:
         """What the person's own sentences name."""
+        own = own[:LETTERS]
         words = re.findall(r"[a-z0-9_]+", own.lower())
         runs = [" ".join(words[i : i + n]) for n in (1, 2, 3) for i in range(len(words) - n + 1)]
         runs += [zh[i : i + n] for zh in re.findall(r"[一-鿿]+", own) for n in ZH for i in range(len(zh) - n + 1)]

@@ -26,33 +26,22 @@ TRAINING = frozenset(("pretrain", "sft", "dpo", "rm", "rl", "preference"))
 """Stages of what a training goes through."""
 TOGETHER = TRAINING | {"data", "performance"}
 """Stages beside which an entry still needs a training; of data first, or of speed alone, it may be of anything."""
-LOGGED = frozenset(
-    (
-        *("loss", "train_loss_mean", "eval_loss", "policy_loss", "value_loss", "aux_loss", "grad_norm", "loss_scale"),
-        *("critic_grad_norm", "learning_rate", "grad_clip_rate", "explained_variance", "ppo_kl", "clip_fraction"),
-        *("frac_reward_zero_std", "reward_std", "advantage_mean", "reward_margin", "reward_chosen", "logps_chosen"),
-        *("weight_norm", "nan_iterations", "skipped_steps", "moe_load_imbalance"),
-    )
-)
+LOGGED = frozenset((
+    "loss", "train_loss_mean", "eval_loss", "policy_loss", "value_loss", "aux_loss", "grad_norm", "loss_scale",
+    "critic_grad_norm", "learning_rate", "grad_clip_rate", "explained_variance", "ppo_kl", "clip_fraction",
+    "frac_reward_zero_std", "reward_std", "advantage_mean", "reward_margin", "reward_chosen", "logps_chosen",
+    "weight_norm", "nan_iterations", "skipped_steps", "moe_load_imbalance",
+))  # fmt: skip
 """Metrics that only a training has."""
 IN_COLUMNS = bounded(r"(?:^|[_.\s/-])loss(?:$|[_.\s/-])|learning[_ ]?rate|损失|学习率", re.IGNORECASE)
 """Names of columns that only a training has, whether they make a curve or not."""
 PLACED = ("epoch", "checkpoint")
 """Ways that only a training goes."""
 SET = (
-    *(
-        "stage",
-        "learning_rate",
-        "min_learning_rate",
-        "lr_schedule",
-        "warmup_ratio",
-        "epochs",
-        "grad_clip",
-        "grad_accumulation",
-    ),
-    *("optimizer", "dpo_beta", "kl_coef", "lora_rank"),
-    *("num_generations", "rollout_batch_size", "train_batch_size", "train_samples", "train_tokens", "zero_stage"),
-)
+    "stage", "learning_rate", "min_learning_rate", "lr_schedule", "warmup_ratio", "epochs", "grad_clip",
+    "grad_accumulation", "optimizer", "dpo_beta", "kl_coef", "lora_rank", "num_generations", "rollout_batch_size",
+    "train_batch_size", "train_samples", "train_tokens", "zero_stage",
+)  # fmt: skip
 """Settings that only a training has."""
 LEARNED = ("checkpoint", "metrics")
 """Kinds of files of a training: weights, a trainer's own state."""
