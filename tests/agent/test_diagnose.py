@@ -401,7 +401,7 @@ def test_a_cause_that_others_leave_little_room_is_a_diagnosis_only_with_an_error
     assert ("Most likely" in head, "too little for a diagnosis" in head) == (severity == "S0", severity != "S0")
 
 
-@pytest.mark.parametrize(("severity", "held"), [("S0", (23, 29)), ("S2", (30, 69))])
+@pytest.mark.parametrize(("severity", "held"), [("S0", (25, 29)), ("S2", (30, 69))])
 def test_the_headline_says_how_often_such_answers_were_right(severity, held):
     book = Runbook({"a": entry("a", {"seen": "strong"})})
     d = diagnose(book, (), [finding("seen", severity)], (), looked=True)
