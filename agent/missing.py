@@ -35,8 +35,8 @@ FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
 ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
-JUMPS, RESTLESS = ("loss-spike", "grad-norm-spike"), "loss-jitter-benign"
-"""Jumps that may be single ones, and the reassurance of the curve that has them."""
+JUMPS, CALM = ("loss-spike", "grad-norm-spike"), ("loss-jitter-benign", FINE)
+"""Jumps that may be single ones, and the reassurances of the curve that has them."""
 OVERLAP = 0.5
 """Share of the steps of the judged curve that another one has, from which on it is a run of its own. Own judgement."""
 APART_BY = 0.01
@@ -129,13 +129,14 @@ def missing(
     unread = sorted((c for c in covered if c.missed), key=_first)
     cut = {c.cut: c.why for c in checks if c.cut}
     decided = [(s, undecided(s, checks, findings)) for s in asked.symptoms]
+    clear = frozenset(c.name for c in checks if c.result == "clear")
     return (
         *(_file(c) for c in unread),
         *(_file(replace(c, why=cut[c.file]), "cut") for c in covered if c.file in cut and c.evidence and not c.missed),
         *_waiting(asked, covered, checks, findings),
         *(one for _, one in decided if one),
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
-        *(one for c in asked.complaints if (one := untold(c, series, findings, scores))),
+        *(one for c in asked.complaints if (one := untold(c, series, findings, scores, clear))),
         *_own_judge(asked, covered, series, stage),
         *_other_curves(findings, series),
         *_strange(findings),
@@ -178,9 +179,9 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
 
 
 def _passed(f: Finding, findings: Sequence[Finding]) -> bool:
-    """Whether it is a single jump that was back at once, in a curve that was judged to be restless and no more."""
+    """Whether it is a jump that was back at once, in a curve that was judged sound, or restless and no more."""
     note = f.severity not in SHOWN and f.code in JUMPS and f.data.get("recovered", True)
-    return note and any(g.code == RESTLESS for g in findings)
+    return note and any(g.code in CALM for g in findings)
 
 
 def _moved(f: Finding, symptom: Symptom) -> bool:

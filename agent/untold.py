@@ -86,10 +86,22 @@ class Missing:
 
 
 def untold(
-    complaint: Complaint, series: Sequence[Series], findings: Sequence[Finding], scores: Sequence[Said]
+    complaint: Complaint,
+    series: Sequence[Series],
+    findings: Sequence[Finding],
+    scores: Sequence[Said],
+    clear: frozenset[str] = frozenset(),
 ) -> Missing | None:
-    """Why what the person complains of is not known to be absent; None where it is measured and does not go so, or a
-    finding says that it does."""
+    """Why what the person complains of is not known to be absent; None where it is measured and does not go so, a
+    finding says that it does, or it goes as a policy's does whose reward rises.
+
+    Args:
+        complaint: what the person says.
+        series: what was measured.
+        findings: what was found.
+        scores: those of the tables.
+        clear: names of the checks that found nothing.
+    """
     if shown_beside(complaint, findings):
         return None
     held = next((f for f in findings if f.code in COMPARED and speaks_of(complaint.text, f)), None)
@@ -113,7 +125,8 @@ def untold(
         worse = -VOCABULARY[metric].better if (metric := _metric(s, complaint)) else 0
         late = finite(s).values[len(s) // 2 :]
         up = complaint.way == "up"
-        if complaint.way and worse == (1 if up else -1) and worse * mann_kendall(late)[1] >= MOVES:
+        by_design = BY_DESIGN.get(s.metric, "") in clear and any(f.code == "run-healthy" for f in findings)
+        if complaint.way and worse == (1 if up else -1) and worse * mann_kendall(late)[1] >= MOVES and not by_design:
             numbers = {"key": clean(s.key, 60), "first": float(late[0]), "last": float(late[-1])}
             return Missing(
                 SAID["told-there"].say("en", way=complaint.way, **numbers),
@@ -122,6 +135,8 @@ def untold(
     return None
 
 
+BY_DESIGN = {"kl": "kl-above-range", "entropy": "entropy-collapse"}
+"""Measures that a policy which learns moves, and the check that tells when they went too far."""
 CHANCE = "versions-within-noise"
 COMPARED = (CHANCE, "versions-differ", "version-worse", "checkpoint-worse")
 """Findings that hold one version against another."""

@@ -90,7 +90,7 @@ _GENERAL = bounded(
     r"|need|have to|mind|care|trust|decide|wait)\b|\bwhy (?:did|does|do|was|is) (?:it|this|that|the \w+|training)"
     r" (?:stop|end)\w*"
     r"|(?:有没?有?|出了?|有什么|是什么|什么)(?:什么|啥)?(?:问题|毛病)|哪(?:里|儿|一步|个|步)?.{0,6}(?:不对|出错|问题|错了?)"
-    r"|(?:是不是|有没有|会不会)(?:是?我们?)?(?:把.{1,8})?[弄搞跑]坏了?.{0,6}|有(?:什么|啥)不(?:对|正常)|(?:正常|可疑|奇怪|对|好|行|可以)吗|不知道|不懂|不明白|不放心",
+    r"|(?:是不是|有没有|会不会)(?:是?我们?)?(?:把.{1,8})?[弄搞跑训练]坏了?.{0,6}|有(?:什么|啥)不(?:对|正常)|(?:正常|可疑|奇怪|对|好|行|可以)吗|不知道|不懂|不明白|不放心",
     re.IGNORECASE,
 )
 """What asks how a run went without saying what was seen."""
@@ -129,7 +129,7 @@ _SUDDEN = bounded(
     r"|(?:昨天|前天|今天|上周|周[一二三四五六日])\S{0,4}(?:开始|起)",
     re.IGNORECASE,
 )
-_N = r"(?<![\w.@-])~?\d+(?:\.\d+)?(?:%| ?(?:points?|pct|pp|s|ms|min|分|个点))?(?![\w@-])"
+_N = r"(?<![\w.@/-])~?\d+(?:\.\d+)?(?:%| ?(?:points?|pct|pp|s|ms|min|分|个点))?(?![\w@/-])"
 _NOW, _THEN = r"(?:现在|如今|这次|新的|新模型)", r"(?:之前|原来|以前|上次|旧的|老的|旧模型)"
 _COMPARED = bounded(
     rf"\bfrom {_N}.{{0,12}}\b(?:to|down to|up to) {_N}|{_N} ?(?:->|→|=>|to|vs\.?|against|versus|比) ?{_N}"

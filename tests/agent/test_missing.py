@@ -158,6 +158,46 @@ def test_a_restless_loss_is_judged_so_far_where_only_its_course_is_asked(tmp_pat
     assert asked(tmp_path / "c", question, **{**more, "train.log": "".join(stays)}).diagnosis.state != "healthy"
 
 
+SPIKED = "".join(
+    f"step {10 * i} loss {1.6 + 6 / (1 + i / 25) + 0.004 * ((i * 37 % 11) - 5) + late:.4f} "
+    f"grad_norm {0.3 + 3 * late:.3f} lr 1e-4\n"
+    for i, late in ((i, {400: 1.9, 401: 0.7, 760: 1.2}.get(i, 0.0)) for i in range(1200))
+)
+
+
+@pytest.mark.parametrize(
+    "question", ["loss blew up twice, it is diverging isn't it? stop it?", "loss 蹦了两次尖峰，是不是快炸了？要不要停训"]
+)
+def test_jumps_that_were_back_at_once_leave_a_curve_that_was_judged_sound(tmp_path, question):
+    assert asked(tmp_path / "a", question, **{"train.log": SPIKED}).diagnosis.state == "healthy"
+    stays = [x.replace("loss 1.", "loss 3.") if i > 760 else x for i, x in enumerate(SPIKED.splitlines(keepends=True))]
+    assert asked(tmp_path / "b", question, **{"train.log": "".join(stays)}).diagnosis.state != "healthy"
+
+
+def _policy(reward, entropy):
+    return "".join(
+        f"step {i} loss 0.01 reward {0.3 + reward * i + 0.01 * (i * 7 % 5):.4f} kl {0.0002 * i:.4f} "
+        f"entropy {1.2 - entropy * i:.4f} grad_norm 1.0 lr 1e-6\n"
+        for i in range(150)
+    )
+
+
+@pytest.mark.parametrize("question", ["KL climbs and entropy keeps falling", "KL 一路涨，entropy 也在掉，是不是训坏了？"])
+def test_a_policy_that_moves_while_its_reward_rises_is_not_wrong_for_that(tmp_path, question):
+    for name, rows, states in (
+        ("learns", _policy(0.005, 0.002), {"healthy"}),
+        ("collapses", _policy(0.005, 0.0079), {"diagnosed", "inconclusive"}),
+        ("stands", _policy(0.0, 0.002), {"diagnosed", "inconclusive"}),
+    ):
+        fill(tmp_path / name, {"train.log": rows})
+        assert ask(question, [tmp_path / name]).diagnosis.state in states, name
+
+
+@pytest.mark.parametrize("question", ["it is at 9000/12000 now, all fine?", "12000 of 18000 done", "是不是训坏了？"])
+def test_how_far_a_run_has_come_is_no_complaint(tmp_path, question):
+    assert asked(tmp_path, question).diagnosis.state == "healthy"
+
+
 def test_a_sign_that_is_more_than_a_note_keeps_a_run_from_being_healthy(tmp_path):
     found = asked(tmp_path, "ok?", **{"train.log": HEALTHY.replace("grad_norm 1.0", "grad_norm 0.0000")})
     assert found.diagnosis.state != "healthy"
