@@ -12,6 +12,7 @@ from ..diagnose import BLIND, LEAST, UNSEEN, Diagnosis, undecided, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import BELIEVED, SHOWN, Hypothesis
+from ..signs.standing import kind_of
 from .entry import begins, checked, criterion, next_check, standing, stopped
 from .short import verify_command
 from .sources import cite, named
@@ -125,11 +126,24 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["closest"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, p=top.percent)
     elif broken := _broken(d):
         yield WORDS["unread"].say(lang, what=_called(broken, lang))
+    elif looked and (d.hypotheses or d.findings):
+        yield _seen(d, lang)
     else:
         none = "too-little" if looked else "not-covered"
-        yield WORDS["inconclusive" if d.hypotheses or d.findings else none].say(lang)
+        yield WORDS["inconclusive" if d.hypotheses else none].say(lang)
     if not looked:
         yield WORDS["words-only"].say(lang)
+
+
+def _seen(d: Diagnosis, lang: str) -> str:
+    """Whether trouble was seen at all, of a run of which no cause is supported; what only stands in settings and
+    programs is none."""
+    wrong = [f for f in d.findings if f.severity in SHOWN]
+    if seen := [f for f in wrong if not kind_of(f)]:
+        return WORDS["trouble-seen"].say(lang, places=_places(d, seen))
+    missing = first(d.missing, lang)
+    said = f"{'：' if lang == 'zh' else ': '}{missing}" if missing else ""
+    return _and_look(WORDS["no-failure-seen"].say(lang, missing=said), d, lang)
 
 
 def _odds(top: Hypothesis, lang: str) -> str:
