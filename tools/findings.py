@@ -41,6 +41,13 @@ class TriageError(Exception):
     """A condition the user can mend: the message names the thing, what was found and the next step."""
 
 
+def unread(error: BaseException) -> str:
+    """Why a file was not read: what the user can mend, or that its reader has a defect."""
+    if isinstance(error, TriageError):
+        return str(error)
+    return f"the reader broke ({type(error).__name__}); this is a defect of triage, not of the run"
+
+
 def install(extra: str) -> str:
     """The command that adds an optional part; nothing is published, so a checkout is where it works."""
     return f"pip install '.[{extra}]' in a checkout of triage"

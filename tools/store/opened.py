@@ -16,7 +16,7 @@ import numpy as np
 
 from ..documents.event import Claim, Event
 from ..documents.stated import Stated
-from ..findings import Check, Report, TriageError
+from ..findings import Check, Report, TriageError, unread
 from ..heads import holds_rows
 from ..kinds import OPEN, Kind
 from ..logs.company import in_company
@@ -190,10 +190,8 @@ def _read(artifact: Artifact) -> _Found:
     """The boundary where a reader's exception becomes the reason why a file was not read."""
     try:
         return _BY_KIND.get(artifact.kind, _rows)(artifact)
-    except TriageError as error:
-        return _Found(failed=str(error).removeprefix(f"{artifact.name}: "))
     except (Exception, MemoryError) as error:
-        return _Found(failed=f"the reader broke ({type(error).__name__}); this is a defect of triage, not of the run")
+        return _Found(failed=unread(error).removeprefix(f"{artifact.name}: "))
 
 
 def _document(artifact: Artifact) -> _Found:

@@ -283,6 +283,10 @@ REAL = (
     + '{"step": 3, "loss": NaN}\nepoch,step,train_loss\n1,2,3\n{"log_history": [{"step": 1, "loss": 2}]}'
 ).encode()  # fmt: skip
 FILES = st.sampled_from(["train.log", "trainer_state.json", "metrics.jsonl", "metrics.csv"])
+CELL = st.text("0123456789abcdefABCDEF.:-+/,eEnN ", min_size=1, max_size=18)
+WORD = st.sampled_from(["", "loss", "acc =", "| x |", "id", "[", "步"])
+SHAPED = st.lists(st.tuples(WORD, CELL), min_size=1, max_size=4)
+"""One line's words and cells; such lines stand in a file by the dozen."""
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -292,9 +296,45 @@ def test_no_bytes_break_a_reader(tmp_path, name, data):
     path.write_bytes(data)
     table, checks = read_series(Run(tmp_path, (Artifact("metrics", path, name, "test"),)))
     assert [c.name for c in checks if not c.name.startswith(("end of", "read "))] == [f"metrics in {name}"]
+    assert not any("broke" in c.why for c in checks)
     for series in table:
         assert len(series.steps) == len(series.values) == len(series.lines) > 0
         assert series.lines.min() >= 1
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SHAPED, st.lists(CELL, min_size=1, max_size=40))
+def test_no_lines_of_one_shape_break_a_reader(tmp_path, first, cells):
+    """Digests in capitals (`BCBCBC12`), clocks and lone signs stand where other lines have numbers."""
+    rows = [" ".join(f"{word} {cell}" for (word, _), cell in zip(first, [c] * len(first), strict=True)) for c in cells]
+    (tmp_path / "train.log").write_text("\n".join([" ".join(f"{w} {c}" for w, c in first), *rows]) + "\n")
+    artifact = Artifact("log", tmp_path / "train.log", "train.log", "test")
+    assert not any("broke" in c.why for c in read_series(Run(tmp_path, (artifact,)))[1])
+
+
+def test_a_digest_in_capitals_is_no_number(read):
+    rows = "".join(f"case 1{c}BCBCBC {i} acc {0.5 + i / 100:.3f}\n" for i, c in enumerate("ABCDEF" * 6))
+    assert "acc" in {s.key for s in read({"out.log": rows})}
+
+
+def test_a_file_that_breaks_its_reader_is_named_and_the_others_are_read(tmp_path, monkeypatch):
+    from triage.tools.logs.points import read
+
+    whole = read.read_store
+
+    def broken(path, *more):
+        if path.name == "a.log":
+            raise ValueError("a defect")
+        return whole(path, *more)
+
+    monkeypatch.setattr(read, "read_store", broken)
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text("".join(f"step {i} loss {3 - i / 50}\n" for i in range(40)))
+    table, checks = read_series(discover(tmp_path))
+    assert {s.file for s in table} == {"b.log"}
+    assert [c.why for c in checks if c.result == "failed"] == [
+        "the reader broke (ValueError); this is a defect of triage, not of the run"
+    ]
 
 
 def test_values_under_a_numbered_line_belong_to_its_step(read):

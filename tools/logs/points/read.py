@@ -11,7 +11,7 @@ from math import inf
 from pathlib import PurePosixPath
 
 from ...data.records.record import UNREAD_ACCEPTED
-from ...findings import Check, TriageError
+from ...findings import Check, unread
 from ...patterns import bounded
 from ...run import Artifact, Run
 from ...series import Series, SeriesTable
@@ -44,15 +44,15 @@ def read_series(
         watcher = watch(artifact) if watch and artifact.kind == "log" else None
         try:
             shapes = read_store(artifact.path, store, watcher)
-        except TriageError as error:
-            checks.append(Check(f"metrics in {artifact.name}", "failed", str(error)))
+            mine = Mine(shapes)
+            store.starts = shapes.opening.starts(min(store.first_line(), mine.first_line()))
+            series = list(store.series(artifact.name, artifact.attempt, artifact.rank))
+            series += mine.series(artifact, series, store.starts)
+        except Exception as error:  # one file that cannot be read, or breaks its reader, must not silence the others
+            checks.append(Check(f"metrics in {artifact.name}", "failed", unread(error)))
             if watcher:
-                watcher.done((), str(error))
+                watcher.done((), unread(error))
             continue
-        mine = Mine(shapes)
-        store.starts = shapes.opening.starts(min(store.first_line(), mine.first_line()))
-        series = list(store.series(artifact.name, artifact.attempt, artifact.rank))
-        series += mine.series(artifact, series, store.starts)
         budget -= store.kept
         found += series
         checks += _checks(artifact, series, store)

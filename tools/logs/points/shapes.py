@@ -81,7 +81,7 @@ TOKEN = re.compile(
     rf"|(?=\d)(?<=[beprtuh])(?:{_GLUED})(?!\d{{4}}\s\d\d:)(?=\d{{1,12}}(?:[\s,;:|/\])]|$)))(?:{_NOISE}|{_NUMBER})",
     re.IGNORECASE,
 )
-NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z"), re.compile(_NOISE)
+NOISE, ANY_NOISE = re.compile(rf"(?:{_NOISE})\Z", re.IGNORECASE), re.compile(_NOISE, re.IGNORECASE)
 
 
 @dataclass

@@ -284,7 +284,9 @@ ROWS = (
         "access to a hub or service is refused", "模型库或服务拒绝访问",
         ("huggingface_hub.utils._errors.GatedRepoError: 403 Client Error.", "OSError: You are trying to access a gated repo.",
          "OSError: my/model is not a local folder and is not a valid model identifier listed on 'https://models.invalid/models'"),
-        ('INFO: "POST /v1/chat/completions HTTP/1.1" 401 Unauthorized',),
+        ('INFO: "POST /v1/chat/completions HTTP/1.1" 401 Unauthorized',
+         "XML ParseError: not well-formed (invalid token): line 1, column 5"),
+        must_not=r"\(invalid token\)",
     ),
     Signature(
         "permission-denied", S0, r"PermissionError|Permission denied",
