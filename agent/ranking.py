@@ -67,24 +67,14 @@ PROVEN = 0.8
 """Probability from which on a decisive finding establishes a cause: so there is one at most, and it is a diagnosis."""
 UNPROVEN, ONCE = 0.97, 0.9
 """Most that is said for a cause that nothing establishes, and for one of which a single measure or setting speaks."""
+NOTED = 0.5
+"""Most that is said for a failure that only notes speak for: it is worth knowing, and no diagnosis. Own judgement."""
 SERIOUS = ("S0", "S1")
 SHOWN = (*SERIOUS, "S2")
 """Grades of a finding that is more than a note."""
 BELIEVED = ("established", "supported")
 LEARNS = frozenset(("pretrain", "sft", "dpo", "rm", "rl", "data", "multimodal", "preference"))
 """Stages of failures that spoil what is learned; others befall a job, a machine or an engine."""
-LEAD = 3.0
-"""Likelihood ratio of leads whose scores sum to one: that of a moderate finding, and never a status above possible."""
-MOST_LEADS = 2.0
-"""Sum of scores above which further leads say nothing more."""
-SUBJECT, ABOUT = "lead-subject", 0.12
-"""The note that the run's files are about a cause, and its score from which on the cause stands before its symptom."""
-MERE = (SUBJECT, "lead-writes", "lead-many")
-"""Leads of words alone: what files are about, what people wrote in them, and that many settings differ."""
-IS_CAUSE = 0.6
-"""How often it is the cause then: in 5 of 8 folders of strangers that led with a symptom."""
-Leads = Mapping[str, tuple[tuple[float, Finding], ...]]
-"""Entries that statements of the run's files lead to, each with the scores and notes of its leads."""
 Status = Literal["established", "supported", "possible", "refuted"]
 _ORDER = {"established": 0, "supported": 1, "possible": 2, "refuted": 3}
 
@@ -127,47 +117,13 @@ def rank(
     scored = [(sharpness * score, h) for score, h in candidates if h.for_ or h.words > 0]
     total = math.exp(sharpness * NONE_OF_THESE) + sum(math.exp(score) for score, h in scored if h.status != "refuted")
     ranked = [replace(h, probability=_share(h, math.exp(score), total)) for score, h in scored]
-    return _standing(ranked)
+    return standing_of(ranked)
 
 
-def with_leads(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
-    """The ranked causes, none of which is believed, and those that weak leads point to, as possible at little odds:
-    never before one that a finding supports."""
-    known = {h.entry.id: h for h in ranked}
-    most = max((h.probability for h in ranked if h.status in BELIEVED), default=1.0)
-    weighed = {
-        id: math.exp(math.log(LEAD) * min(sum(score for score, _ in some), MOST_LEADS)) for id, some in leads.items()
-    }
-    total = math.exp(NONE_OF_THESE) + sum(weighed.values())
-    for id, odds in weighed.items():
-        if (entry := runbook.get(id)) is not None:
-            h = known.get(id) or Hypothesis(entry, None, "possible", 0.0)
-            found = (*h.for_, *(finding for _, finding in leads[id]))
-            known[id] = replace(h, probability=max(h.probability, min(odds / total, most)), for_=found)
-    return _standing(list(known.values()))
-
-
-def caused(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads) -> list[Hypothesis]:
-    """A symptom that nothing measured explains: the cause of it that the run's files are about stands before it.
-
-    Both are only possible then. Empty where the files are about none of its causes, or as much about the symptom.
-    """
-    top, *rest = ranked
-    weight = {id: sum(score for score, f in some if f.code == SUBJECT) for id, some in leads.items()}
-    best = max((id for id in weight if id != top.entry.id), key=weight.__getitem__, default="")
-    if not best or weight[best] < max(ABOUT, weight.get(top.entry.id, 0.0)):
-        return []
-    known = next((h for h in rest if h.entry.id == best), Hypothesis(runbook.entries[best], None, "possible", 0.0))
-    told = (*known.for_, *(f for _, f in leads[best]))
-    told = (*(f for f in top.for_ if f.severity in SHOWN and f not in told), *told)
-    first = replace(known, status="possible", probability=IS_CAUSE * top.probability, for_=told)
-    seen = replace(top, status="possible", probability=(1 - IS_CAUSE) * top.probability)
-    return _standing([first, seen, *(h for h in rest if h is not known)])
-
-
-def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
+def standing_of(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Most probable first, where no status and no probability says more than that of the one before it."""
     out: list[Hypothesis] = []
+    ranked = [replace(h, probability=min(h.probability, NOTED)) if _only_noted(h) else h for h in ranked]
     for h in sorted(ranked, key=lambda h: (h.status == "refuted", -h.probability, _ORDER[h.status], h.entry.id)):
         status: Status = "supported" if h.status == "established" and weight(h, ranked) < PROVEN else h.status
         status = max([status, *(o.status for o in out[-1:])], key=lambda s: _ORDER[s])
@@ -175,6 +131,11 @@ def _standing(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
         most = min(sure, out[-1].probability if out else 1.0)
         out.append(replace(h, status=status, probability=min(h.probability, most)))
     return out
+
+
+def _only_noted(h: Hypothesis) -> bool:
+    """Whether nothing but notes of the run speak for a failure."""
+    return h.entry.kind != "benign" and bool(h.for_) and not any(f.severity in SHOWN for f in h.for_)
 
 
 def weight(h: Hypothesis, ranked: Sequence[Hypothesis]) -> float:

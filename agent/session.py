@@ -29,6 +29,7 @@ from .change.stays import staying
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst
+from .leads.weighed import Leads
 from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
 from .narrate.measured import measured
@@ -38,7 +39,7 @@ from .printed import printed_scores
 from .propose import Nothing, Proposal, propose
 from .question.parts import DECODED, as_run, is_message
 from .question.understand import Question, understand
-from .ranking import ASKED, SERIOUS, SHOWN, Leads
+from .ranking import ASKED, SERIOUS, SHOWN
 from .respond import respond
 from .signs.standing import UNNAMED
 from .signs.trained import fitting

@@ -17,8 +17,8 @@ from ...tools.findings import Finding, Severity
 from ...tools.patterns import bounded
 from ...tools.relate.kinds.look import CODES as KIND_CODES
 from ...tools.relate.kinds.names import about
-from ..ranking import Leads
 from .told import Told
+from .weighed import Leads
 
 STRONG = ("strong", "decisive")
 MEANINGS = tuple(

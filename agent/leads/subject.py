@@ -50,7 +50,7 @@ SAID = Phrase(
 MEASURED, SAYS = 3, 1.0
 """Measured facts that are shown beside the lines, and the log odds of the words of one from which on it is of them."""
 SCORE = 2.0
-"""Score of a lead to an entry that the files are surely about, on the scale of `ranking.LEAD`."""
+"""Score of a lead to an entry that the files are surely about, on the scale of `weighed.LEAD`."""
 
 
 @dataclass(frozen=True)

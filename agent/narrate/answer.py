@@ -12,6 +12,7 @@ from ..diagnose import BLIND, LEAST, UNSEEN, Diagnosis, undecided, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import BELIEVED, SHOWN, Hypothesis
+from ..signs.record import held
 from ..signs.standing import kind_of
 from .entry import begins, checked, criterion, next_check, standing, stopped
 from .short import verify_command
@@ -19,9 +20,6 @@ from .sources import cite, named
 from .words import WORDS
 
 SHOWN_FINDINGS = 10
-HELD = {True: (25, 29), False: (30, 69)}
-"""By whether an error that stopped or spoilt the run (S0) speaks for the cause: how many diagnoses of runs by strangers
-named the right cause, of how many, each before anybody had looked at the run. `docs/limits.md` says whose they are."""
 CHECKED = 3
 """Checks that the files answered, told for the leader."""
 ERROR = 56
@@ -150,7 +148,7 @@ def _odds(top: Hypothesis, lang: str) -> str:
     """How often such an answer about a run was right; without evidence the probability by the words."""
     if not top.for_:
         return WORDS["by-words"].say(lang, p=top.percent)
-    right, n = HELD[any(f.severity == "S0" for f in top.for_)]
+    right, n = held(top.entry.id, any(f.severity == "S0" for f in top.for_))
     return WORDS["held"].say(lang, right=right, n=n)
 
 

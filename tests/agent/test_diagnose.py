@@ -401,12 +401,32 @@ def test_a_cause_that_others_leave_little_room_is_a_diagnosis_only_with_an_error
     assert ("Most likely" in head, "too little for a diagnosis" in head) == (severity == "S0", severity != "S0")
 
 
-@pytest.mark.parametrize(("severity", "held"), [("S0", (25, 29)), ("S2", (30, 69))])
-def test_the_headline_says_how_often_such_answers_were_right(severity, held):
-    book = Runbook({"a": entry("a", {"seen": "strong"})})
+@pytest.mark.parametrize(
+    ("severity", "id", "held"), [("S0", "a", (31, 38)), ("S2", "a", (40, 78)), ("S2", "overfitting", (16, 21))]
+)
+def test_the_headline_says_how_often_such_answers_were_right(severity, id, held):
+    book = Runbook({id: entry(id, {"seen": "strong"})})
     d = diagnose(book, (), [finding("seen", severity)], (), looked=True)
     assert d.state == "diagnosed"
     assert "; {} of {} such answers about strangers' runs were right".format(*held) in headline(d, "en", True)
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "state"),
+    [("seen", "S2", "inconclusive"), ("metrics-empty", "S2", "diagnosed"), ("seen", "S0", "diagnosed")],
+)
+def test_a_cause_that_was_hardly_ever_right_is_a_diagnosis_by_what_was_right_or_stopped_the_run(code, severity, state):
+    book = Runbook({"eval-metrics-empty": entry("eval-metrics-empty", {code: "strong"})})
+    d = diagnose(book, (), [finding(code, severity)], (), looked=True)
+    assert (d.state, d.top.entry.id) == (state, "eval-metrics-empty")
+    assert ("too little for a diagnosis" in headline(d, "en", True)) == (state == "inconclusive")
+
+
+def test_a_failure_that_only_notes_speak_for_is_no_diagnosis():
+    book = Runbook({"a": entry("a", {"seen": "decisive"}), "b": entry("b", {"told": "decisive"}, kind="benign")})
+    d = diagnose(book, (), [finding("seen", "S3")], (), looked=True)
+    assert (d.state, d.top.entry.id) == ("inconclusive", "a")
+    assert d.top.probability <= 0.5
 
 
 def test_what_is_likely_wrong_beside_sound_metrics_stays_on_the_list_though_it_is_no_diagnosis():
