@@ -35,7 +35,7 @@ from .similar.leakage import find_leaks
 from .similar.leaked import leak_report
 from .similar.versions import origins, parts_of_others
 from .statistics import wilson
-from .trained import NAMED, only_measured
+from .trained import NAMED, only_measured, trained_on
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""
@@ -153,6 +153,12 @@ def _as_note(finding: Finding) -> Finding:
     return replace(finding, severity=Severity.S3)
 
 
+def _leaks(used: Sequence[Sampled], read: Sequence[Sampled], held: Sequence[Sampled], engine: Local) -> Report:
+    """Items of evaluations in what is trained on; in other records a note, where nothing says what is trained on."""
+    report = leak_report(find_leaks(_parts(used or read), _parts(held), engine=engine))
+    return report if used else replace(report, findings=tuple(map(_as_note, report.findings)))
+
+
 def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]:
     """(name, samples, tool) of everything that applies, cheapest and most telling first."""
     engine = Local(1)
@@ -177,9 +183,9 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
     if train and held and not measured:
         before = origins(_named(train), _named(held), NAMED.search)
         read = [s for s in train if s.artifact.name not in before]
-        out.append(
-            ("dedup", (*read, *held), lambda: leak_report(find_leaks(_parts(read), _parts(held), engine=engine)))
-        )
+        named = trained_on(run, [s.artifact.name for s in read])
+        used = [s for s in read if s.artifact.name in named]
+        out.append(("dedup", (*(used or read), *held), lambda: _leaks(used, read, held, engine)))
     whole = [s for s in train if not s.answered and not _is_excerpt(s)]
     inside = parts_of_others(_named(whole))
     if whole := [s for s in whole if s.artifact.name not in inside]:

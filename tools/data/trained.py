@@ -8,7 +8,8 @@ and what two of them share says nothing of a model's weights.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
 
 from ..patterns import bounded
 from ..run import Run
@@ -38,6 +39,19 @@ def only_measured(run: Run) -> bool:
     if any(NAMED.search(a.name) for a in run.artifacts):
         return False
     return not any(SAID.search(_head(a.path)) for a in others[:MOST])
+
+
+def trained_on(run: Run, names: Collection[str]) -> set[str]:
+    """Those of some data files that are trained on: that their own names call so, or that a program, a setting or a
+    log which speaks of a training names; in a folder of data alone all of them.
+
+    A raw original, a store that is searched and what an agent was shown lie beside a training, too.
+    """
+    others = [a for a in run.artifacts if a.kind in KINDS]
+    if not others:
+        return set(names)
+    texts = [text for a in others[:MOST] if SAID.search(text := _head(a.path))]
+    return {n for n in names if NAMED.search(n) or any(PurePosixPath(n).name in text for text in texts)}
 
 
 def _head(path: Path) -> str:

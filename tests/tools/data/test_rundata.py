@@ -47,6 +47,24 @@ def test_items_under_names_of_their_own_are_found_in_records_under_usual_ones(tm
     assert "eval-leakage" not in {f.code for f in clean.findings}
 
 
+@pytest.mark.parametrize(
+    ("source", "more", "grades"),
+    [
+        ("pool/harvest_b.jsonl", {}, ["S1"]),  # a folder of data alone
+        ("pool/harvest_b.jsonl", {"fit.py": "data = load('pool/harvest_b.jsonl')\nloss.backward()\n"}, ["S1"]),
+        ("sft_mix.jsonl", {"serve.py": "print('ready')\n"}, ["S1"]),
+        ("raw/as_crawled.jsonl", {"fit.py": "data = load('rows.jsonl')\nloss.backward()\n"}, ["S3"]),
+        ("raw/as_crawled.jsonl", {"sft_rows.jsonl": clean(8), "fit.py": "loss.backward()\n"}, []),
+    ],
+)
+def test_items_leak_into_what_is_trained_on_and_into_nothing_else(tmp_path, source, more, grades):
+    """By its name, or by what the program of a training reads; a raw original beside it is neither."""
+    rows = clean(5)
+    kinds = {name: "code" for name in more if name.endswith(".py")}
+    report = check_run_data(make(tmp_path, {source: rows, "test.jsonl": rows[:30] + clean(6, 20), **more}, kinds))
+    assert [f.severity for f in report.findings if f.code == "eval-leakage"] == grades
+
+
 def test_a_clean_run_has_no_finding(tmp_path):
     report = check_run_data(make(tmp_path, {"data/train.jsonl": clean(1), "data/eval.jsonl": clean(2, 50)}))
     assert report.findings == ()
