@@ -126,7 +126,7 @@ def _set(reading: Reading) -> dict[str, Any]:
 
 
 def _of_another_program(logs: list[Reading], ours: Iterable[Reading]) -> list[Reading]:
-    """The files that set a training, where each says `STRAY` numbers that decide one, and none of them as a log does."""
+    """The files that set a training, where each says `STRAY` numbers that decide one, and none as a log does."""
     training = [r for r in ours if logs and TRAINS & _set(r).keys()]
     for file in training:
         mine = {v: x for v, x in _set(file).items() if v in DECIDES and not isinstance(x, str)}
