@@ -166,8 +166,7 @@ SPIKED = "".join(
 
 
 @pytest.mark.parametrize(
-    "question",
-    ["loss blew up twice, it is diverging isn't it? stop it?", "loss 蹦了两次尖峰，是不是快炸了？要不要停训"],
+    "question", ["loss blew up twice, it is diverging isn't it? stop it?", "loss 蹦了两次尖峰，是不是快炸了？要不要停训"]
 )
 def test_jumps_that_were_back_at_once_leave_a_curve_that_was_judged_sound(tmp_path, question):
     assert asked(tmp_path / "a", question, **{"train.log": SPIKED}).diagnosis.state == "healthy"
@@ -183,9 +182,7 @@ def _policy(reward, entropy):
     )
 
 
-@pytest.mark.parametrize(
-    "question", ["KL climbs and entropy keeps falling", "KL 一路涨，entropy 也在掉，是不是训坏了？"]
-)
+@pytest.mark.parametrize("question", ["KL climbs and entropy keeps falling", "KL 一路涨，entropy 也在掉，是不是训坏了？"])
 def test_a_policy_that_moves_while_its_reward_rises_is_not_wrong_for_that(tmp_path, question):
     for name, rows, states in (
         ("learns", _policy(0.005, 0.002), {"healthy"}),
