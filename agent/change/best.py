@@ -24,9 +24,13 @@ def at_best(hypothesis: Hypothesis, fix: Fix, settings: Settings) -> Fix:
     if told is None:
         return _of_what_ran(hypothesis, fix, settings)
     best, last, counted = int(told.data["best_step"]), told.evidence[2].step, told.data.get("counted")
-    if best <= 0 or last is None or last <= best or counted not in ("step", "epoch"):
+    if best <= 0 or last is None or last <= best or counted not in ("step", "epoch", "line"):
         return fix
     epochs, steps = (number(settings.value(name)) for name in ("epochs", "max_steps"))
+    if counted == "line":
+        best, last, counted = _in_epochs(hypothesis, best, last, epochs), int(epochs or 0), "epoch"
+        if not 0 < best < last:
+            return fix
     why = Phrase(WHY.en.format(best=best, last=last), WHY.zh.format(best=best, last=last))
     if counted == "epoch" and (epochs is None or epochs > best):
         return fix.model_copy(update={"change": {"set": best}, "why": why})
@@ -35,6 +39,14 @@ def at_best(hypothesis: Hypothesis, fix: Fix, settings: Settings) -> Fix:
         return fix
     variable = "epochs" if epochs is not None and epochs >= last and not steps else "max_steps"
     return fix.model_copy(update={"variable": variable, "change": {"set": best}, "why": why})
+
+
+def _in_epochs(hypothesis: Hypothesis, best: int, last: int, epochs: float | None) -> int:
+    """The epoch of the best of evaluations that only their order numbers: its share of the epochs that were run."""
+    ran = next(
+        (float(f.data["epochs"]) for f in hypothesis.for_ if f.code == MEMORISED and f.data.get("epochs")), epochs
+    )
+    return max(1, round((ran or 0.0) * best / last)) if ran else 0
 
 
 def _of_what_ran(hypothesis: Hypothesis, fix: Fix, settings: Settings) -> Fix:

@@ -93,6 +93,12 @@ THEORY = bounded(r"theor|hypothes|opinion|guess|suspicion|my[_ -]?take|猜想|�
 _CONSUMED = bounded(r"consum|mix|blend|source|配比|占比|消耗|来源", re.IGNORECASE)
 """Names of tables of what was trained on."""
 _TOTAL, _WINDOW = bounded(r"total|\bsum\b|合计|总", re.IGNORECASE), bounded(r"\s*\d+\s?[-–~]\s?\d+\s*$")
+_FAULTS = bounded(
+    r"empty|missing|error|fail|invalid|unpars|skipped|dropped|refus|time_?out|nan(?:_|$)|violat|not_|without|lost"
+    r"|空|缺失|错误|失败|无效|跳过|丢弃|拒",
+    re.IGNORECASE,
+)
+"""Names of counts of what ought not to be: none of it is as it should be."""
 _NUMBERS = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _PROSE = bounded(r"[A-Za-z]{3,}|[\u3400-\u9fff]{2}")
 _CODE = bounded(
@@ -276,6 +282,8 @@ def counted(tables: Sequence[Table]) -> Iterator[Told]:
     for table in tables[:STATEMENTS]:
         groups = [c for c in table.of("group", "identifier", "text") if len(set(map(str, c.values))) == len(table)]
         for column in table.of("measure") if groups else ():
+            if _FAULTS.search(column.name):
+                continue
             yield from _emptied(table, groups[0], column)
 
 

@@ -76,7 +76,7 @@ def _spikes(part: Part, asked: Asked) -> Iterator[Held]:
     note = judged is not None and judged.severity == Severity.S3  # single ones, back at once
     for move in asked.of(part.names[0]):
         for change in move.changes:
-            if change.kind == "needle":
+            if change.kind == "needle" and move.line.better * (change.after - change.before) <= 0:
                 where = move.line.where(change.i)
                 yield Held(f"{move.line.said} spikes to {change.after:.4g} at {where}",
                            f"{move.line.said} 在 {where} 突刺到 {change.after:.4g}",

@@ -33,3 +33,15 @@ def test_it_stops_at_the_best_evaluation(tmp_path, counter, stride, settings, va
 def test_steps_say_nothing_of_the_epochs_that_are_set(tmp_path):
     proposal = run(tmp_path, "step", "num_train_epochs: 4\nlearning_rate: 2e-5\n")
     assert (proposal.variable, str(proposal.new)) == ("epochs", "2")
+
+
+@pytest.mark.parametrize(("planned", "best", "new"), [(20, 6, "6"), (40, 6, "12")])
+def test_evaluations_that_only_their_order_numbers_stand_at_their_share_of_the_epochs(tmp_path, planned, best, new):
+    lines = []
+    for i in range(1, 21):
+        held = 2.4 - 0.2 * min(i, best) + 0.15 * max(i - best, 0)
+        lines += [{"loss": round(2.5 * np.exp(-i / 3), 4), "learning_rate": 1e-5}, {"eval_loss": round(held, 4)}]
+    (tmp_path / "train.log").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "config.yaml").write_text(f"num_train_epochs: {planned}\nlearning_rate: 2e-5\n")
+    proposal = ask("is this run ok?", [tmp_path]).proposal
+    assert (proposal.variable, str(proposal.new).removesuffix(".0")) == ("epochs", new)

@@ -88,6 +88,14 @@ def test_a_count_that_is_nothing_for_one_group_alone_is_a_lead(tmp_path, web, qa
     assert any("kept is 0 for qa alone" in f.message for f in found.findings) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("n_empty", False), ("解析失败数", False), ("n_scored", True), ("kept", True)]
+)
+def test_none_of_what_ought_not_to_be_is_no_lead(tmp_path, name, expected):
+    found = asked(tmp_path, **{"stats.tsv": COUNTS.format(web=700, qa=0).replace("kept", name)})
+    assert any(f"{name} is 0 for qa alone" in f.message for f in found.findings) == expected
+
+
 @pytest.mark.parametrize(("after", "expected"), [(10, True), (29, False)])
 def test_a_share_of_the_data_that_shifts_is_a_lead(tmp_path, after, expected):
     rows = SHARES.format(*(30 if i < 10 else after for i in range(20)))

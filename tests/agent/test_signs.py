@@ -341,3 +341,13 @@ def test_a_queue_is_a_server_s_where_something_else_is(beside, told):
     run = asked(north_queue=stepped(2, 9), **others)
     assert (holds(read("rises(*queue*)"), run) is not None) == told
     assert holds(read("rises(north_queue)"), run) is not None
+
+
+@pytest.mark.parametrize(
+    ("measure", "way", "held"),
+    [("loss", 1, True), ("loss", -1, False), ("throughput", -1, True), ("eval_accuracy", 1, False)],
+)
+def test_a_point_that_sticks_out_to_the_good_side_is_no_spike(measure, way, held):
+    values = 2.0 * RNG.normal(1, 0.01, N)
+    values[200] += way * 1.5
+    assert bool(holds(read(f"spikes({measure})"), asked(**{measure: values}))) == held

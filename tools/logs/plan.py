@@ -40,7 +40,10 @@ _N = rb"(\d[\d,]{0,11})"
 _OF = rb"[ :=#\[(]{0,4}" + _N + rb" ?(?:/|of|out of) ?" + _N + rb"(?![\d./])"
 COUNTERS = {
     "epoch": bounded(rb"(?i)\bepochs?" + _OF),
-    "step": bounded(rb"(?i)\b(?:steps?|iter(?:ation)?s?|updates?|batch(?:es)?)" + _OF),
+    "step": bounded(
+        rb"(?i)(?:\b(?:steps?|iter(?:ation)?s?|updates?|batch(?:es)?)"
+        rb"|\bepochs?[ :=#\[(]{0,4}\d{1,6}(?: ?/ ?\d{1,6})?(?:[\])],? ?|[ ,|:]{1,3})(?=[\[(]))" + _OF
+    ),
     "bar": bounded(rb"\| ?" + _N + rb"/" + _N + rb" \[\d{1,4}:\d\d"),
 }
 """How programs count what they do against what they mean to do; the outer count first."""
@@ -50,6 +53,13 @@ OTHER_BARS = bounded(
     rb"(?i)map|load|fetch|generat|tokeniz|eval|valid|test|shard|files?\b|captur|sav|predict|infer|process|pack|filter|compil"
 )
 """Bars that count something else than training."""
+LEFT = bounded(
+    r"(?i)(?:\beta|\bepoch_?time|\btime[ _]left|\b(?:time[ _])?remaining(?:[ _]time)?|剩余(?:时间)?|预计(?:还需|剩余)?)"
+    r"['\"]?\s?[:=：]?\s?(\d{1,9}(?:\.\d{1,4})?)\s?(seconds?|secs?|s|秒|minutes?|mins?|m|分钟?|hours?|hrs?|h|小时|days?|d|天)(?![A-Za-z:\d])"
+)
+"""What a program expects to take still."""
+UNITS = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "小": 3600, "d": 86400, "天": 86400}
+"""Seconds of a unit, by how it begins."""
 LAST = 64 << 10
 """Bytes at the end of each piece of a log in which its counters are looked for."""
 FEWEST = 10
@@ -195,15 +205,26 @@ def cut_short(
         if any(DONE.search(text) for n, text in tail if n >= count.line):
             return None
         unit, unit_zh = ("epoch", "epoch") if kind == "epoch" else ("step", "步")
+        line = next((t for n, t in tail if n == count.line), "")
+        left, left_zh = _left(line)
         return Finding(
             "log-ends-before-plan",
             Severity.S3,
-            f"{name}:{count.line}: the log ends at {unit} {count.done} of {count.total}{_WHY[failed][0]}",
-            f"{name}:{count.line}：日志在第 {count.done} {unit_zh}（共 {count.total}）结束{_WHY[failed][1]}",
-            (Evidence(name, count.line, text=clean(next((t for n, t in tail if n == count.line), ""))),),
+            f"{name}:{count.line}: the log ends at {unit} {count.done} of {count.total}{_WHY[failed][0]}{left}",
+            f"{name}:{count.line}：日志在第 {count.done} {unit_zh}（共 {count.total}）结束{_WHY[failed][1]}{left_zh}",
+            (Evidence(name, count.line, text=clean(line)),),
             {"planned_epochs" if kind == "epoch" else "planned_steps": count.total},
         )
     return None
+
+
+def _left(line: str) -> tuple[str, str]:
+    """What the line expects to take still, in both languages; empty where it does not say, or less than a day."""
+    told = LEFT.search(line)
+    days = float(told[1]) * UNITS[told[2][0].lower()] / 86400 if told else 0.0
+    if days < 1:
+        return "", ""
+    return f" By its own estimate {days:,.0f} days are left.", f"按它自己的估计还需 {days:,.0f} 天。"
 
 
 _WHY = {

@@ -42,6 +42,9 @@ RAMP, LEVEL = 0.02, 0.15
 either side. Own judgement."""
 NEEDLE = 15.0
 """Height of a needle in noise of single points, and `NEEDLE_WIDTH` the points that it lasts at most."""
+LOCAL, AROUND = 4.0, 8
+"""Height above both of its neighbours in the usual way from one point to the next among the `AROUND` on either side of
+it: where a row is restless, its points stick out of the rest of the row, and none out of the others. Own judgement."""
 NEEDLE_WIDTH = 3
 SHARE = 0.98
 """Posterior mass of the reported interval; more than the 95% that it is held to, for noise is not quite normal."""
@@ -280,8 +283,19 @@ def _needles(values: np.ndarray, calm: np.ndarray, found: list[Change]) -> list[
     tops = np.flatnonzero(out > NEEDLE * usual)
     runs = np.split(tops, np.flatnonzero(np.diff(tops) > 1) + 1) if len(tops) else []
     needles = [r for r in runs if len(r) <= NEEDLE_WIDTH and all(abs(int(r[0]) - c.i) > SIDE for c in found)]
+    needles = [r for r in needles if _alone(values, calm, r)]
     needles = sorted(needles, key=lambda r: -out[r].max())[: MOST_CHANGES - len(found)]
     return [_needle(values, calm, r[np.argmax(out[r])], r, usual) for r in needles]
+
+
+def _alone(values: np.ndarray, calm: np.ndarray, run: np.ndarray) -> bool:
+    """Whether these points stick out of those beside them, and not of a row that is calmer elsewhere."""
+    top = run[np.argmax(np.abs(values - calm)[run])]
+    up = np.sign(values[top] - calm[top])
+    near = values[max(0, run[0] - AROUND) : run[0]], values[run[-1] + 1 : run[-1] + 1 + AROUND]
+    usual = float(np.median(np.abs(np.concatenate([np.diff(part) for part in near]))))
+    beside = [*near[0][-1:], *near[1][:1]]
+    return all(up * (values[top] - v) > LOCAL * usual for v in beside)
 
 
 def _needle(values: np.ndarray, calm: np.ndarray, top: int, run: np.ndarray, sigma: float) -> Change:

@@ -104,6 +104,24 @@ def test_a_log_that_contradicts_the_configuration_is_of_another_run(tmp_path):
     assert values(tmp_path, text, train__yaml="lr: 4.0e-4\nseed: 11\n") == {"learning_rate": 4e-4, "seed": 11}
 
 
+@pytest.mark.parametrize(
+    ("dump", "file", "rate"),
+    [
+        ("Namespace(lr=0.02, max_steps=900, warmup_steps=90, weight_decay=0.1, clip_norm=2.0)\n", "toml", 0.02),
+        ("{'optim': {'lr': 0.02, 'weight_decay': 0.1}, 'max_steps': 900, 'warmup_steps': 90, 'max_grad_norm': 2.0}\n",
+         "yaml", 0.02),
+        ("Namespace(lr=0.02, max_steps=900, warmup_steps=90, weight_decay=0.0, clip_norm=2.0)\n", "yaml", 4e-4),
+        ("Namespace(lr=0.02, max_steps=900, seed=3)\n", "yaml", 4e-4),
+    ],
+)  # fmt: skip
+def test_a_file_that_agrees_with_the_log_in_nothing_is_of_another_program(tmp_path, dump, file, rate):
+    mark = " =" if file == "toml" else ":"
+    rows = (("lr", "4.0e-4"), ("max_steps", 70), ("warmup_steps", 5), ("weight_decay", "0.0"), ("max_grad_norm", 1.0))
+    found = values(tmp_path, dump, **{f"finetune__{file}": "".join(f"{k}{mark} {v}\n" for k, v in rows)})
+    assert found["learning_rate"] == rate
+    assert found["warmup_steps"] == (90 if rate == 0.02 else 5)
+
+
 def test_a_default_of_a_program_gives_way_to_what_it_printed(tmp_path):
     program = (
         "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float, default=0.1)\n"

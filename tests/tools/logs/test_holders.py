@@ -52,6 +52,34 @@ def test_nobody_else_is_blamed_for_a_card_that_the_process_filled(held):
     assert found(CARD + held).keys() == {"cuda-oom"}
 
 
+@pytest.mark.parametrize(
+    "held",
+    [
+        "Process 811 has 5.02 GiB memory in use. Process 812 has 5.02 GiB memory in use. Including non-PyTorch memory, "
+        "this process has 5.40 GiB memory in use. Process 813 has 5.10 GiB memory in use. " + PYTORCH,
+        "Process 70 has 1.20 GiB memory in use. Process 71 has 1.20 GiB memory in use. Process 73 has 1.20 GiB memory "
+        "in use. Process 75 has 1.20 GiB memory in use. " + OWN.replace("2.22", "17.9") + PYTORCH,
+    ],
+)
+def test_ranks_of_one_run_on_one_card_are_nobody_else(held):
+    all_found = found(CARD + held)
+    assert all_found.keys() == {"cuda-oom", "ranks-share-a-card"}
+    assert ", ".join(sorted(n for n in ("811", "812", "813", "70", "71", "73", "75") if f"Process {n} " in held)) in (
+        all_found["ranks-share-a-card"].message
+    )
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "Process 90 has 11.40 GiB memory in use. Process 4107 has 8.22 GiB memory in use. " + OWN + PYTORCH,
+        "Process 90 has 2.40 GiB memory in use. Process 91 has 17.22 GiB memory in use. " + OWN + PYTORCH,
+    ],
+)
+def test_processes_of_strangers_are_not_taken_for_ranks(held):
+    assert found(CARD + held).keys() == {"cuda-oom", "gpu-memory-held-elsewhere"}
+
+
 def test_a_start_that_failed_beside_a_server_that_answers_is_more_than_a_note():
     frames = trace("vllm/engine/async_llm_engine.py _init_engine", "vllm/worker/worker.py load_model")
     answered = {"alive": 90, "serves": 20, "end": 100}

@@ -57,6 +57,8 @@ IDS = json.dumps({"model_type": "bert", "id2label": {str(i): f"L{i}" for i in ra
         (rows(loss=lambda x: log(4)), {"config__json": FOUR}),
         (rows(loss=lambda x: log(4)), {"config__json": IDS}),
         (rows(loss=lambda x: log(4)), {"run__sh": "python train.py --num_labels 4\n"}),
+        (rows(4, eval_loss=lambda x: 1.001 * log(7), eval_accuracy=lambda x: 0.15), {}),
+        (rows(3, val_loss=lambda x: log(3), val_acc=lambda x: 34.0), {"config__json": FOUR.replace("4", "3")}),
     ],
 )
 def test_a_run_that_ends_at_chance_is_judged(tmp_path, history, files):
@@ -73,6 +75,9 @@ def test_a_run_that_ends_at_chance_is_judged(tmp_path, history, files):
         (rows(loss=lambda x: log(4)), {}),
         (rows(loss=lambda x: log(2), reward_accuracy=lambda x: 0.5, reward_margin=lambda x: 0.01), {}),
         (rows(loss=lambda x: log(4), accuracy=lambda x: 0.6), {"config__json": FOUR}),
+        (rows(4, eval_loss=lambda x: log(7) - 0.2 * x, eval_accuracy=lambda x: 0.14), {}),
+        (rows(4, eval_loss=lambda x: log(7)), {}),
+        (rows(4, eval_loss=lambda x: log(2), eval_reward_accuracy=lambda x: 0.5, reward_margin=lambda x: 0.0), {}),
     ],
 )
 def test_a_loss_that_only_passes_such_a_level_is_not(tmp_path, history, files):

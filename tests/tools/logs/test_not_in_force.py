@@ -37,3 +37,21 @@ def test_a_placeholder_that_a_schedule_fills_is_no_fault(tmp_path, scheduler):
 def test_what_a_schedule_ends_with_fills_nothing(tmp_path):
     config = {"optimizer": {"lr": 0}, "lr_scheduler": {"end_lr": 1e-6}, "batch_size": 8}
     assert told(tmp_path, config, STAYS)["rate-set-to-zero"] == Severity.S1
+
+
+@pytest.mark.parametrize(
+    "config", [{"max_grad_norm": 0, "learning_rate": 1e-4}, {"clip_grad_norm": 0.0, "batch_size": 8}]
+)
+@pytest.mark.parametrize(
+    ("norm", "severity"),
+    [
+        (lambda s: 1.1 + 0.4 * np.sin(s), Severity.S3),
+        (lambda s: 30 / s**0.3, Severity.S3),  # large, and it falls
+        (lambda s: 1.1 + (40 if s == 20 else 0), Severity.S2),
+        (lambda s: 0.5 + s / 10, Severity.S2),
+        (lambda s: float("nan") if s > 35 else 1.0, Severity.S2),
+    ],
+)
+def test_clipping_that_is_off_is_a_note_where_there_was_nothing_to_clip(tmp_path, config, norm, severity):
+    rows = [{**r, "grad_norm": round(float(norm(r["step"])), 4)} for r in FALLS]
+    assert told(tmp_path, config, rows)["grad-clip-off"] == severity

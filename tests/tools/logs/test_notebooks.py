@@ -14,6 +14,14 @@ ASSERTED = (
     "CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported",
 )
 MISSING = ("NameError", "name 'LoraConfig' is not defined")
+RENAMED = ("TypeError", "SFTConfig.__init__() got an unexpected keyword argument 'max_seq_len'")
+BY_HAND = ("KeyboardInterrupt", "")
+NO_FILE = """loading the corpus
+Traceback (most recent call last):
+  File "/content/pre.py", line 9, in <module>
+    rows = open(where)
+FileNotFoundError: [Errno 2] No such file or directory: '/content/rows.jsonl'
+"""
 
 
 def cell(source, error=None, printed=""):
@@ -66,3 +74,38 @@ def test_a_broken_notebook_is_no_crash(tmp_path):
     (tmp_path / "a.ipynb").write_text('{"cells": [{"cell_type": "code", "outputs": ["x"], "ename": 3}], "ename": 1}')
     (tmp_path / "b.ipynb").write_text('{"ename": ')
     assert not [f for f in scan(discover(tmp_path)).findings if f.severity.name == "S0"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "code"),
+    [
+        (
+            [cell("import trl", None, "a"), cell("trainer = SFTTrainer(SFTConfig(max_seq_len=8))", RENAMED)],
+            "argument-error",
+        ),
+        (
+            [cell("run_sft_train(model, rows)", ("ValueError", "bad rows")), cell("show()", None, "nothing to show")],
+            "uncaught-exception",
+        ),
+        ([cell("!python pre.py --rows /content/rows.jsonl", None, NO_FILE)], "file-missing"),
+        ([cell("trainer.train()", BY_HAND, " 3%| 61/2000"), cell("trainer.save_model()")], "interrupted"),
+    ],
+)
+def test_what_ended_the_work_of_a_notebook_is_found_whatever_it_is(tmp_path, cells, code):
+    all_found = found(tmp_path, *cells)
+    assert list(all_found) == [code]
+    assert all_found[code].evidence[0].line > 1
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [cell("rows = load(1)", RENAMED), cell("rows = load()", None, "7 rows"), cell("print(rows)", None, "7")],
+        [cell("!python pre.py", None, NO_FILE), cell("!python pre.py --rows /data", None, "7 rows written")],
+        [cell("try:\n    load()\nexcept OSError:\n    traceback.print_exc()", None, NO_FILE)],
+        [cell("trainer.train()", BY_HAND, " 30%| 610/2000"), cell("trainer.save_model()", None, "saved")],
+        [cell("def train_all(rows):\n    ...", ("SyntaxError", "invalid syntax")), cell("print(1)", None, "1")],
+    ],
+)
+def test_what_others_ran_after_or_was_caught_ended_nothing(tmp_path, cells):
+    assert not found(tmp_path, *cells)

@@ -68,3 +68,18 @@ def test_lines_of_other_ranks_between_the_frames_do_not_hide_the_phase():
     mine = trace(*OPTIMIZER, rank="[rank0]: ").splitlines(keepends=True)
     mixed = "".join(line + "[rank1]: step 3 goes on\n" for line in mine) + "[rank0]: " + OOM
     assert found(mixed)["oom-in-optimizer-step"].evidence[0].rank == 0
+
+
+@pytest.mark.parametrize(
+    ("frames", "told"),
+    [
+        (("train.py main", "torch/utils/checkpoint.py checkpoint", "m.py forward"), True),
+        (("train.py main", "megatron/core/transformer/block.py _checkpointed_forward", "m.py forward"), True),
+        (("train.py main", "fleet/recompute/recompute.py recompute", "m.py forward"), True),
+        (("train.py main", "m.py forward"), False),
+        (("train.py main", "torch/distributed/checkpoint/state_dict.py load", "m.py forward"), False),
+        (("train.py main", "trainer.py save_checkpoint"), False),
+    ],
+)
+def test_a_frame_of_the_recomputation_shows_that_it_is_on(frames, told):
+    assert ("oom-while-recomputing" in found(trace(*frames) + OOM)) == told

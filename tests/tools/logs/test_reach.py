@@ -86,3 +86,21 @@ def trained(steps: int, planned: int, floor: float, end: str) -> dict[str, str]:
 def test_a_program_that_says_done_with_its_rate_come_down_was_not_cut_short(tmp_path, floor, end, told):
     files = trained(60, 4000, floor, end)
     assert ("log-ends-before-plan" in codes(tmp_path, files.pop("train.log"), **files)) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "total", "left"),
+    [
+        ("Epoch:[1/1]({i}/{n}) loss:{x:.3f} lr:0.0002 epoch_Time:{m}.0min", 90_000, 7_200),
+        ("Epoch: [0][ {i}/{n}]  Loss {x:.4f}  ETA: {m} min", 90_000, 7_200),
+        ("epoch 1 ({i}/{n}) loss={x:.4f}", 90_000, 0),
+        ("Epoch:[1/1]({i}/{n}) loss:{x:.3f} lr:0.0002 epoch_Time:{m}.0min", 390, 1),
+        ("epoch 30/30 loss={x:.4f} ({i} rows)", 390, 0),
+    ],
+)
+def test_the_count_within_an_epoch_says_how_far_the_log_is_from_its_end(tmp_path, line, total, left):
+    text = "".join(line.format(i=i, n=total, x=2 + 4 / (1 + i / 40), m=left) + "\n" for i in range(0, 400, 10))
+    (tmp_path / "train.log").write_text(text)
+    ends = [f.message for f in look([tmp_path]).findings if f.code == "log-ends-before-plan"]
+    assert bool(ends) == (total > 390)
+    assert not ends or ("5 days are left" in ends[0]) == (left > 0)

@@ -277,7 +277,7 @@ def test_critic_that_is_nan_from_the_start_is_found(tmp_path):
 def test_log_lines_are_not_called_steps(tmp_path):
     line = "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
     first = scan(discover(write(tmp_path / "train.log", line * 3))).findings[0]
-    assert "log line 1" in first.message
+    assert "logged point 1" in first.message
 
 
 def test_packed_log_that_breaks_off_is_analysed_and_named(tmp_path):

@@ -74,6 +74,8 @@ def test_an_evaluation_that_bounces_but_ends_far_above_its_best_has_risen():
     assert found(series("eval_perplexity", rising))["eval-loss-rising"] == "S2"
     bouncing = [0.6, 0.5, 0.45, 0.5, 0.48, 0.55, 0.52, 0.6, 0.57, 0.63, 0.6]
     assert "eval-loss-rising" in found(series("eval_loss", bouncing))
+    for far in ([0.04, 0.011, 0.013, 0.05, 0.03, 0.021, 0.019], [3.1, 0.9, 0.7, 0.8, 2.4, 1.9, 2.2, 1.5, 1.3]):
+        assert "eval-loss-rising" in found(series("eval_loss", far))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +84,10 @@ def test_an_evaluation_that_bounces_but_ends_far_above_its_best_has_risen():
         [1.0, 0.8, 0.7, 0.72, 0.69, 0.71, 0.7, 0.69, 0.7],
         [1.0, 0.8, 0.7, 0.9, 0.7, 0.68, 0.67, 0.66],
         [0.9, 0.7, 0.5, 0.62, 0.51, 0.6, 0.52, 0.61, 0.51],
+        [1.0, 0.9, 0.3, 0.85, 0.8, 0.82, 0.74, 0.71, 0.69],
+        [1.0, 0.5, 0.3, 0.33, 0.9, 0.7, 0.5, 0.35, 0.31],
     ],
-    ids=["flat", "one blip", "noise"],
+    ids=["flat", "one blip", "noise", "one lucky", "back again"],
 )
 def test_an_evaluation_that_stays_near_its_best_has_not(evaluation):
     assert "eval-loss-rising" not in found(series("eval_loss", evaluation))

@@ -41,6 +41,17 @@ def test_a_point_that_sticks_out_is_a_needle_and_no_step():
     assert [(c.kind, c.i) for c in changes(row)] == [("needle", 123)]
 
 
+RESTLESS = np.where(STEPS < 40, 70 + 12 * np.sin(STEPS * 2.1) + 30 * (STEPS == 0), 0.01)
+
+
+@pytest.mark.parametrize(("height", "at"), [(1700.0, 34), (900.0, 31)])
+def test_a_row_that_is_restless_only_at_first_has_the_needles_that_stick_out_there(height, at):
+    row = noisy(RESTLESS, 0.001)
+    assert not [c for c in changes(row) if c.kind == "needle"]
+    row[at] = height
+    assert [c.i for c in changes(row) if c.kind == "needle"] == [at]
+
+
 @pytest.mark.parametrize(
     "row",
     [

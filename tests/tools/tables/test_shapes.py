@@ -220,6 +220,24 @@ def test_one_of_a_kind_turns(tmp_path: Path, turns: bool):
     assert [f.data["part"] for f in told] == (["domain math"] if turns else [])
 
 
+@pytest.mark.parametrize(
+    ("names", "whole", "told"),
+    [
+        (("eval_loss_0", "eval_loss_1", "eval_loss_2", "eval_loss_3"), "eval_loss", False),
+        (("val_rec_loss", "val_div_loss", "val_pen_loss", "val_kl_loss"), "val_sum", False),
+        (("eval_law_loss", "eval_math_loss", "eval_code_loss", "eval_chat_loss"), "", True),
+    ],
+)
+def test_terms_of_a_sum_are_no_abilities(tmp_path: Path, names: tuple[str, ...], whole: str, told: bool):
+    rows = []
+    for step in range(0, 5000, 250):
+        parts = [2 + 0.2 * k + 2 * math.exp(-step / 800) + 0.01 * math.sin(step + 3 * k) for k in range(4)]
+        parts[1] += max(0, step - 2500) / 1000
+        rows.append({"step": step} | dict(zip(names, parts, strict=True)) | ({whole: sum(parts)} if whole else {}))
+    (tmp_path / "eval.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    assert ("ability-lost" in {f.code for f in look([tmp_path]).findings}) == told
+
+
 def test_losses_of_other_things_are_no_kind(tmp_path: Path):
     """A policy's and a critic's loss go their own ways."""
     rows = (

@@ -1,7 +1,8 @@
 """What the logs of a run print of its settings when it starts: the weakest of all sources, where nothing else says it.
 
 The beginning of each log is read, and in a log of several starts the last dump. Settings that two logs tell differently
-are left out, and so is a log that contradicts the files in force: it is of another run.
+are left out, and so is a log that contradicts the files in force: it is of another run. Files that agree with it in
+nothing are of another program: what was logged went by what the log says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from mmap import ACCESS_READ, mmap
+from typing import Any
 
 from ...findings import TriageError
 from ...reading import head, is_binary
@@ -40,6 +42,9 @@ SHARE = 0.2
 NEVER = ("model", "tokenizer", "generation", "request", "launcher")
 """Roles of what is printed of files that lie elsewhere; of several models nothing tells whose it is."""
 ENGINES = ("engine",)
+FILES, STRAY = ("trainer", "generic"), 4
+"""Roles of files that may have come from elsewhere, and numbers of such a file that a log says otherwise from which on
+it has. Own judgement."""
 _TRAINS = """
     learning_rate max_steps epochs weight_decay warmup_steps warmup_ratio grad_accumulation train_samples train_tokens
     grad_clip min_learning_rate lr_schedule global_batch_size num_generations
@@ -66,7 +71,8 @@ def with_logs(run: Run, attempt: str, readings: list[Reading]) -> list[Reading]:
         _overridden(reading, found)
     told = [r for r in found if not _of_another(r, ours)]
     if not told:
-        return readings
+        stray = _of_another_program(found, ours)
+        return [*(r for r in readings if not any(r is s for s in stray)), *([_joined(found)] if stray else ())]
     log = _joined(told)
     return [*(replace(r, values=_said(r, log)) for r in readings), log]
 
@@ -102,8 +108,7 @@ def _of_another(log: Reading, ours: Iterable[Reading]) -> bool:
     training tell nothing of it.
     """
     same = other = 0
-    said = [{v: s.value for v, s in r.values.items() if s.style != DEFAULT} for r in ours]
-    training = [values for values in said if TRAINS & values.keys()]
+    training = [values for r in ours if TRAINS & (values := _set(r)).keys()]
     for values in training:
         for variable in log.values.keys() & values.keys():
             mine, theirs = values[variable], log.values[variable].value
@@ -113,6 +118,23 @@ def _of_another(log: Reading, ours: Iterable[Reading]) -> bool:
                 return True
             same, other = same + (mine == theirs), other + (mine != theirs)
     return bool(training) and other >= same
+
+
+def _set(reading: Reading) -> dict[str, Any]:
+    """What a file sets, without what it leaves as it was."""
+    return {v: s.value for v, s in reading.values.items() if s.style != DEFAULT}
+
+
+def _of_another_program(logs: list[Reading], ours: Iterable[Reading]) -> list[Reading]:
+    """The files that set a training, where each says `STRAY` numbers that decide one, and none as a log does."""
+    training = [r for r in ours if logs and TRAINS & _set(r).keys()]
+    for file in training:
+        mine = {v: x for v, x in _set(file).items() if v in DECIDES and not isinstance(x, str)}
+        both = [(mine[v], log.values[v].value) for log in logs for v in mine.keys() & log.values.keys()]
+        own = file.role in FILES and not any(short(file.name) in map(short, log.files) for log in logs)
+        if not own or len(both) < STRAY or any(a == b for a, b in both):
+            return []
+    return training
 
 
 def _joined(logs: list[Reading]) -> Reading:

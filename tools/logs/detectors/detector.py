@@ -168,7 +168,7 @@ def finding(
 
 
 def where(series: Series, i: int) -> str:
-    """`step 4000`, or `log line 3` where the log does not number its steps, or `epoch 2`."""
+    """`step 4000`, or `logged point 3` where the log does not number its steps, or `epoch 2`."""
     return f"{_COUNTED.get(series.step_is, 'step')} {int(series.steps[i])}"
 
 
@@ -176,6 +176,6 @@ def where_zh(series: Series, i: int) -> str:
     return f"第 {int(series.steps[i])} {_COUNTED_ZH.get(series.step_is, '步')}"
 
 
-_COUNTED = {"line": "log line", "epoch": "epoch"}
+_COUNTED = {"line": "logged point", "epoch": "epoch"}
 _COUNTED_ZH = {"line": "条日志记录", "epoch": "个 epoch"}
 """What the steps of a series are, by `Series.step_is`, where they are no steps."""

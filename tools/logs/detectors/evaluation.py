@@ -48,6 +48,9 @@ SLIGHT = 0.05
 """Share of its best by which the loss may rise where a score gets a little better each time. Own judgement."""
 LIFTED = 0.1
 """Share of its best by which one that bounces lies above it in the end. Own judgement."""
+FAR_ABOVE, STAYS = 1.5, 3
+"""Times its best at which the later half of the evaluations lie, so many at least, however they went there; the next
+one did not yet, or the best was a chance. Own judgement."""
 HELD_OUT = re.compile(r"(?i)(?:^|[^a-z])(?:eval|val|valid|validation|test|dev)(?:[^a-z]|$)")
 TIMING = re.compile(r"(?i)runtime|per_second|_time$|(?:^|_)(?:samples|steps|epoch|batch)$")
 """Names of what is measured on held-out rows, and those of them that only tell of time and size."""
@@ -99,7 +102,7 @@ def scored(track: Track, beside: Series, step: int) -> Score | None:
 )
 def eval_loss_rising(track: Track) -> Iterator[Finding]:
     """At least three evaluations in a row above the best, each above the last, by more than the noise; or five and
-    more that bounce, but lie a tenth above it in the end and have an upward trend.
+    more that bounce, but lie a tenth above it in the end and have an upward trend, or half above it throughout.
 
     The noise is that of second differences, which a falling curve does not inflate. A rise below 0.5% is ignored. S2 at
     any size: the best checkpoint is the earlier one; S3 where the task's own score still improves, as word error rates
@@ -158,9 +161,11 @@ def _by_heart(track: Track, points: Series, score: Score, rise: float) -> bool:
 
 
 def _lifted(after: np.ndarray) -> bool:
-    """Whether the values after the best one, however they bounce, stay above it and rise."""
+    """Whether the values after the best one, however they bounce, stay above it and rise, or stay far above it."""
     if len(after) <= 5:
         return False
+    if after[1] < FAR_ABOVE * after[0] and (after[-max(STAYS, len(after) // 2) :] >= FAR_ABOVE * after[0]).all():
+        return True
     end, least = float(np.median(after[-(len(after) // 3) :])), LIFTED * abs(after[0])
     late = after[len(after) // 3 :]
     return end - after[0] > least and float(late.min()) > after[0] + least / 2 and mann_kendall(after)[1] > 2

@@ -22,8 +22,9 @@ ACCURACIES = ("accuracy", "eval_accuracy")
 PREFERENCE = ("reward_margin", "reward_accuracy", "reward_chosen")
 CLASSES = range(2, 1001)
 """Numbers of classes that a classifier may have; the vocabulary of a language model is larger."""
-NEAR_LOSS, NEAR_SHARE, NEAR_START = 0.03, 0.12, 0.25
-"""How near the last loss, the accuracy and the first loss are to those of guessing, as shares. Own judgement."""
+NEAR_LOSS, NEAR_SHARE, NEAR_START, NEAR_EACH = 0.03, 0.12, 0.25, 0.01
+"""How near the last loss, the accuracy, the first loss and each of few evaluations are to those of guessing, as shares.
+Own judgement."""
 MEMORISED, PASSES, MANY_PASSES = 0.05, 3.0, 10.0
 """Loss (nats) below which the training rows are known by heart, and epochs from which on that is a matter of passes."""
 OFTEN, UNCHECKED = 20.0, 0.1
@@ -53,15 +54,22 @@ def _supervised(track: Track, least: int) -> Series | None:
     return None if track.is_rl or any(track.get(name) for name in PREFERENCE) else points
 
 
-@detector("loss-at-chance", "the loss ends where guessing among the classes does", ["loss"], 8)
+def _evaluations(track: Track) -> Series | None:
+    """The evaluations of a training that logs hardly any loss of its own."""
+    alone = track.points("loss", 8) is None and not track.is_rl and not any(track.get(name) for name in PREFERENCE)
+    return track.points("eval_loss", 3) if alone else None
+
+
+@detector("loss-at-chance", "the loss ends where guessing among the classes does", ["loss", "eval_loss"], 3)
 def loss_at_chance(track: Track) -> Iterator[Finding]:
     """The loss ends within 3% of ln k, and k is known: from the settings, where the loss began near there as well, or
-    from an accuracy within 12% of 1/k.
+    from an accuracy within 12% of 1/k. Of evaluations alone, three or more, all lie within 1% of it.
 
     A language model passes ln 4 on its way down, so the loss alone says nothing. Source: the cross entropy of a uniform
     guess is ln k. The tolerances are own judgement.
     """
-    loss = _supervised(track, 8)
+    held_out = _evaluations(track)
+    loss = held_out or _supervised(track, 8)
     if loss is None:
         return
     begun, level = head_tail(loss.values, 0.2)
@@ -70,6 +78,8 @@ def loss_at_chance(track: Track) -> Iterator[Finding]:
     share = share / 100 if share is not None and share > 1 else share
     k = track.classes or (round(1 / share) if share else 0)
     if k not in CLASSES or abs(level - log(k)) > NEAR_LOSS * log(k):
+        return
+    if held_out and (share is None or np.abs(loss.values - log(k)).max() > NEAR_EACH * log(k)):
         return
     if abs(share * k - 1) > NEAR_SHARE if share is not None else abs(begun - log(k)) > NEAR_START * log(k):
         return

@@ -19,7 +19,7 @@ from .holders import capacity, fragmented, holders, taken
 from .longest import longest
 from .match import TABLE, Hit, Hits
 from .parts import TOLD, bare, parts
-from .phases import FRAME, frames, in_a_start, phases
+from .phases import FRAME, frames, in_a_start, phases, recomputing
 from .signature import CHECK
 from .software import GENERIC
 from .uncaught import handled, restarts, stop
@@ -38,7 +38,7 @@ WRAPPED_LINES = 150
 torchrun that names the signal at its end): a traceback of an engine may stand between."""
 
 TOLD_OF = {
-    "cuda-oom": (phases, holders, fragmented, longest),
+    "cuda-oom": (phases, recomputing, holders, fragmented, longest),
     "engine-init-failure": (taken,),
     **dict.fromkeys(TOLD, (parts,)),
 }

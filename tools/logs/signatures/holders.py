@@ -21,6 +21,9 @@ IDLE = 0.4
 """Share of the card that lies reserved and unused from which on the pool is fragmented. Own judgement."""
 SLACK = 1.5
 """Gigabytes that a process takes beside what PyTorch counts (context, libraries), with some room. Own judgement."""
+ALIKE, LAUNCHED = 1.5, 4
+"""Most that the sizes of processes of one run differ by, as a ratio, and most numbers between processes that one launch
+started, for each of them. Own judgement."""
 ABOVE = 2_000
 """Characters above an error in which its process may be named."""
 _UNITS = {"GiB": 1.0, "MiB": 1 / 1024, "KiB": 1 / 1024**2, "bytes": 1 / 1024**3}
@@ -39,6 +42,7 @@ _WANTED = bounded(rf"Tried to allocate {_SIZE}")
 CODES = declare(
     "holders",
     ("gpu-memory-held-elsewhere", CHECK, "another process holds much of the GPU's memory"),
+    ("ranks-share-a-card", CHECK, "the processes of one run all hold memory of the same GPU"),
     ("memory-fragmented", CHECK, "much of the GPU's memory is reserved and lies unused, in pieces too small"),
 )
 
@@ -53,18 +57,46 @@ def holders(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
         total, most = _size(*card.groups()), max(held, key=lambda pair: pair[1])
         if (share := sum(size for _, size in held) / total if total else 0.0) < MUCH:
             continue
-        own = _OWN.search(hit.text)
-        mine, mine_zh = (f"; this one has {own[1]} {own[2]}", f"；本进程占 {own[1]} {own[2]}") if own else ("", "")
+        code, text, zh = _held_by(hit.text, held, most, total)
         yield Finding(
-            "gpu-memory-held-elsewhere",
+            code,
             of.severity,
-            f"{file}:{hit.line}: process {most[0]} holds {most[1]:.4g} GiB of the card's {total:.4g} GiB when this "
-            f"one runs out of memory{mine}.",
-            f"{file}:{hit.line}：显存耗尽时，进程 {most[0]} 占着该卡 {total:.4g} GiB 中的 {most[1]:.4g} GiB{mine_zh}。",
+            f"{file}:{hit.line}: {text}",
+            f"{file}:{hit.line}：{zh}",
             (Evidence(file, hit.line, rank=hit.rank, text=clean(hit.text)),),
             {key: of.data[key] for key in ("survived", "follows") if key in of.data} | {"share": round(share, 3)},
         )
         return
+
+
+def _held_by(text: str, held: list[tuple[str, float]], most: tuple[str, float], total: float) -> tuple[str, str, str]:
+    """The code, and what is said of those who hold the card."""
+    own = _OWN.search(text)
+    mine, mine_zh = (f"; this one has {own[1]} {own[2]}", f"；本进程占 {own[1]} {own[2]}") if own else ("", "")
+    if not _of_one_run(held, _size(*own.groups()) if own else None):
+        return (
+            "gpu-memory-held-elsewhere",
+            f"process {most[0]} holds {most[1]:.4g} GiB of the card's {total:.4g} GiB when this one runs out of memory"
+            f"{mine}.",
+            f"显存耗尽时，进程 {most[0]} 占着该卡 {total:.4g} GiB 中的 {most[1]:.4g} GiB{mine_zh}。",
+        )
+    least, names = min(size for _, size in held), ", ".join(sorted(number for number, _ in held))
+    return (
+        "ranks-share-a-card",
+        f"{len(held)} other processes ({names}) hold {least:.4g} to {most[1]:.4g} GiB each of this card's {total:.4g} "
+        f"GiB{mine}: they are alike, as the ranks of one run are that all use the same card.",
+        f"另有 {len(held)} 个进程（{names}）各占该卡 {total:.4g} GiB 中的 {least:.4g} 到 {most[1]:.4g} GiB{mine_zh}："
+        "它们彼此相仿，像是同一次运行的各个 rank 都用了同一张卡。",
+    )
+
+
+def _of_one_run(held: list[tuple[str, float]], own: float | None) -> bool:
+    """Whether two or more others hold about as much as each other, and are like this one or were started together."""
+    sizes, numbers = [size for _, size in held], [int(number) for number, _ in held]
+    if len(held) < 2 or max(sizes) > ALIKE * min(sizes):
+        return False
+    like_this = own is not None and max(*sizes, own) <= ALIKE * min(*sizes, own)
+    return like_this or 0 < max(numbers) - min(numbers) <= LAUNCHED * len(numbers)
 
 
 def fragmented(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:

@@ -102,7 +102,17 @@ ENGINE = bounded(
     r"|get_model|_?initialize_model|init_device|run_rpc_server)$"
 )
 """A frame of an engine that starts: what fails there ends this start, whoever answers later in the same log."""
-CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES))
+RECOMPUTED = bounded(
+    r"torch[/\\]utils[/\\]checkpoint\.py|activation_checkpointing|gradient_checkpointing|[/\\]recompute\w{0,20}\.py"
+    r"|in (?:_?checkpointed_\w{1,30}|_?recompute\w{0,20}|checkpoint_(?:forward|wrapper|sequential))$"
+)
+"""A frame of the recomputation of activations."""
+RECOMPUTES = (
+    "oom-while-recomputing",
+    "the memory ran out in a layer whose activations are recomputed already: activation checkpointing is on",
+    "显存耗尽处的激活已在重算：激活检查点（重算）已经开启",
+)
+CODES = declare("phases", *((phase.code, CHECK, phase.en) for phase in PHASES), (RECOMPUTES[0], CHECK, RECOMPUTES[1]))
 
 
 def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
@@ -122,6 +132,15 @@ def phases(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
                 continue
             line, text = told[at]
             yield at_frame(phase.code, phase.en, phase.zh, (file, line, text), hit, of)
+            return
+
+
+def recomputing(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
+    """The first frame of an out-of-memory error that shows that activations are recomputed."""
+    for hit in hits:
+        found = next(((line, text) for line, text in frames(hit) if RECOMPUTED.search(text.rstrip())), None)
+        if found is not None:
+            yield at_frame(*RECOMPUTES, (file, *found), hit, of)
             return
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...findings import Finding, Severity, clean
 from ..line import plain
-from .read import BASE, FILLER, SHARE, TRAINED, Row, is_score, place_words, words
+from .read import BASE, FILLER, SHARE, TRAINED, Row, good_way, place_words, words
 
 CLEAR, GRAVE = 2.5, 10.0
 """Standard errors of a mean difference from which on it is told, and points of a share from which on it is grave."""
@@ -36,8 +36,8 @@ class Pair(NamedTuple):
     metrics: tuple[str, ...]
 
     def apart(self, metric: str) -> float:
-        """By how much the trained one is above, in the file's own unit."""
-        return self.tuned.values[metric] - self.base.values[metric]
+        """By how much the trained one is better, in the file's own unit."""
+        return good_way(metric) * (self.tuned.values[metric] - self.base.values[metric])
 
     def error(self, metric: str) -> float | None:
         """Standard error of that: the files' own, or that of a share of `n` items."""
@@ -63,12 +63,12 @@ def below_base(rows: Sequence[Row]) -> list[Finding]:
 
 def _pairs(rows: Sequence[Row]) -> Iterator[Pair]:
     """Every trained row with its base; of several bases the best."""
-    some = [r for r in rows if any(is_score(k) for k in r.values)]
+    some = [r for r in rows if any(good_way(k) for k in r.values)]
     known = [(r, place_words(r) | words(r.part)) for r in some]  # tables below other headings are of other tasks
-    bases = [(r, w, _rest(w)) for r, w in known if not any(TRAINED.fullmatch(x) for x in w)]
+    bases = [(r, w, _rest(w)) for r, w in known if not _is_trained(r, w)]
     tried = 0
     for row, said in known:
-        if not any(TRAINED.fullmatch(x) for x in said):
+        if not _is_trained(row, said):
             continue
         for base, _, rest in bases:
             tried += 1
@@ -76,6 +76,13 @@ def _pairs(rows: Sequence[Row]) -> Iterator[Pair]:
                 return
             if (_rest(said) == rest or _beside(base, row)) and (pair := _pair(base, row)) is not None:
                 yield pair
+
+
+def _is_trained(row: Row, said: frozenset[str]) -> bool:
+    """Whether the words of a row say a training; a base in a file that is called after one is none."""
+    own = words(" ".join(row.names))
+    base = any(map(BASE.fullmatch, own)) and not any(map(TRAINED.fullmatch, own))
+    return not base and any(map(TRAINED.fullmatch, said))
 
 
 def _rest(said: frozenset[str]) -> frozenset[str]:
@@ -89,7 +96,8 @@ def _beside(base: Row, tuned: Row) -> bool:
 
 
 def _pair(base: Row, tuned: Row) -> Pair | None:
-    both = [k for k in base.values if is_score(k) and k in tuned.values]
+    both = [k for k in base.values if good_way(k) and k in tuned.values]
+    both = [k for k in both if good_way(k) > 0] or both  # rates of faults are told where no score stands beside them
     both = [k for k in both if isfinite(base.values[k]) and isfinite(tuned.values[k]) and base.values[k] > 0]
     alike = base.n == tuned.n or not (base.n and tuned.n) or min(base.n, tuned.n) > 0.5 * max(base.n, tuned.n)
     return Pair(base, tuned, tuple(both)) if both and alike and (base.line, base.file, base.names) != (
@@ -127,6 +135,8 @@ def _told(pair: Pair, severity: Severity, found: Sequence[tuple[Pair, Severity]]
     error = pair.error(most[0])
     noise = f"; standard error {error:.2g}" if error is not None else ""
     size = f", n = {pair.tuned.n}" if pair.tuned.n else ""
+    way, way_zh = ("below", "低于") if good_way(most[0]) > 0 else ("worse than", "不如")
+    verb, verb_zh = ("lower", "下降") if good_way(most[0]) > 0 else ("worse", "变差")
     down, of = sum(pair.apart(k) < 0 for k in pair.metrics), len(pair.metrics)
     more = f"; {len(found) - 1} more comparisons say the same" if len(found) > 1 else ""
     base, tuned = clean(pair.base.said, 90), clean(pair.tuned.said, 90)
@@ -134,9 +144,9 @@ def _told(pair: Pair, severity: Severity, found: Sequence[tuple[Pair, Severity]]
                                   "compared": of, "after": pair.tuned.values[most[0]], "standard_error": error,
                                   "n": pair.tuned.n}  # fmt: skip
     return Finding(
-        "benchmark-drop", severity,
-        f"{tuned} is below {base}, the model before training: {said} ({down} of {of} measures lower{size}"
+        "benchmark-drop" if good_way(most[0]) > 0 else "fault-rate-rises", severity,
+        f"{tuned} is {way} {base}, the model before training: {said} ({down} of {of} measures {verb}{size}"
         f"{noise}){more}.",
-        f"训练后的 {tuned} 低于训练前的 {base}：{said}（{of} 项中 {down} 项下降{size}{noise}）。",
+        f"训练后的 {tuned} {way_zh}训练前的 {base}：{said}（{of} 项中 {down} 项{verb_zh}{size}{noise}）。",
         (pair.tuned.evidence(most[0]), pair.base.evidence(most[0])), dict(data),
     )  # fmt: skip

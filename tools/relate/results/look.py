@@ -32,6 +32,7 @@ RESULTS = "results of evaluations against each other"
 CODES = declare(
     "results",
     ("benchmark-drop", RESULTS, "results of a trained model lie below those of the model before it, in any file"),
+    ("fault-rate-rises", RESULTS, "a trained model errs, fails or violates more often than the model before it"),
     ("score-exactly-zero", RESULTS, "a score is exactly 0, or no number, for some tasks or methods beside fine others"),
     ("answers-blank", RESULTS, "answers of a results file are empty"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),

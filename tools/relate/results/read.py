@@ -55,6 +55,12 @@ LOWER = bounded(
     r"|错误|损失|困惑|幻觉|毒性|拒答|提升|差值"
 )
 """Measures of which less is better, and what is no level."""
+LESS = bounded(
+    r"(?:^|_)(?:wer|cer|mer|ter|(?:\w{1,20}_)?(?:errors?|err|failures?|fail(?:ed)?|violations?|hallucinations?|toxic(?:ity)?"
+    r"|harmful(?:ness)?|refusals?|invalid|unsafe|leak(?:age)?|repetition|crash(?:es)?)_(?:rate|ratio|share|pct|percent))$"
+    r"|(?:错误|失败|违规|幻觉|毒性|拒答|无效|重复)率"
+)
+"""Levels of which less is better."""
 SHARE = bounded(r"(?:^|_)(?:acc(?:uracy)?(?:_norm)?|f1\w{0,12}|exact(?:_match)?|em|precision|recall"
                 r"|pass_?(?:at_?)?\d{0,4}|success(?:_rate)?|win_?rate|hits?_?\d{0,3}|mc[12])$"
                 r"|准确率|正确率|胜率|召回率")  # fmt: skip
@@ -96,6 +102,11 @@ def is_score(name: str) -> bool:
     return bool((HIGHER.search(said) or named_score(name)) and not LOWER.search(said))
 
 
+def good_way(name: str) -> int:
+    """1 for a measure of which more is better, -1 for one of which less is, 0 for what is no level of either."""
+    return 1 if is_score(name) else -1 if LESS.search(plain(name)) else 0
+
+
 def words(text: str) -> frozenset[str]:
     return frozenset(w for w in _WORDS.split(text.lower()) if w)
 
@@ -125,7 +136,23 @@ def _is_curve(table: Table) -> bool:
     ways = {c.of for c in placed if c.values.dtype.kind != "f" or not apart(table, c)}
     ways = ways & {*ALONG} if len(table) > 1 else set()
     own = any(len({*c.values.tolist()}) == len(table) for c in table.of("group") if c.values.dtype.kind == "O")
+    if own and _both_sides(table):
+        return False
     return bool(ways - {"time"} if own else ways)
+
+
+def _both_sides(table: Table) -> bool:
+    """Whether each row has a measure of a training and of its base: the steps beside them say how long it took."""
+    sides = [_side(c.name.rpartition(".")[2]) for c in table.columns]
+    trained, base = ({rest for side, rest in sides if rest and of.fullmatch(side)} for of in (TRAINED, BASE))
+    return bool(trained & base)
+
+
+def _side(name: str) -> tuple[str, str]:
+    """The word of a name that tells a training from its base, and the rest of it; both empty where there is none."""
+    parts = [w for w in plain(name).split("_") if w]
+    side = next((w for w in parts if TRAINED.fullmatch(w) or BASE.fullmatch(w)), "")
+    return (side, "_".join(w for w in parts if w != side)) if side and len(parts) > 1 else ("", "")
 
 
 def _says_more(row: Row, other: Row) -> bool:
@@ -203,10 +230,8 @@ def _split(columns: Sequence[Column], i: int) -> dict[tuple[str, ...], dict[str,
             continue
         *above, leaf = column.name.split(".")
         names = tuple(p for p in above if plain(p) not in HOLDERS)
-        parts = [w for w in plain(leaf).split("_") if w]
-        side = next((w for w in parts if TRAINED.fullmatch(w) or BASE.fullmatch(w)), "")
-        if side and len(parts) > 1:
-            names, leaf = (*names, side), "_".join(w for w in parts if w != side)
+        side, rest = _side(leaf)
+        names, leaf = ((*names, side), rest) if side else (names, leaf)
         out.setdefault(names, {})[leaf] = value
     return out
 

@@ -22,6 +22,9 @@ NOISE = 6.0
 """Times the usual unevenness of a line that its loss must be."""
 LAST = 3
 """Points at the end that all lie on the bad side."""
+ADDS_UP = 0.01
+"""Share of a line by which the sum of others misses it at most, where they are its terms: what a number is made of is
+no row of abilities."""
 SHARED = 0.34
 """Share of a family that can have turned; where more have, it is no matter of one."""
 
@@ -37,12 +40,26 @@ def turned(lines: Sequence[Line]) -> Iterator[Finding]:
     told: set[tuple[str, str, str]] = set()
     for (way, _), family in kinds.items():
         some = {part: line.finite() for part, line in family.items() if np.isfinite(line.values).sum() >= POINTS}
-        if not FAMILY <= len(some) <= MOST:
+        if not FAMILY <= len(some) <= MOST or _are_terms([*some.values()], lines):
             continue
         for part, line, others in _against(some, way):
             if (line.file, line.key, line.group) not in told:
                 told.add((line.file, line.key, line.group))
                 yield _said(part, line, others)
+
+
+def _are_terms(family: Sequence[Line], lines: Sequence[Line]) -> bool:
+    """Whether these lines add up to another one of their file."""
+    if any(len(x) != len(family[0]) for x in family):
+        return False
+    total, one = np.sum([x.values for x in family], axis=0), family[0]
+    own = {(x.key, x.group) for x in family}
+    beside = (
+        x.finite().values
+        for x in lines
+        if (x.file, x.attempt) == (one.file, one.attempt) and (x.key, x.group) not in own
+    )
+    return any(len(y) == len(total) and np.allclose(y, total, rtol=ADDS_UP, atol=0) for y in beside)
 
 
 def _kinds(line: Line) -> Iterator[tuple[int, tuple[str | None, ...], str]]:

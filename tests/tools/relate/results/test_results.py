@@ -38,6 +38,23 @@ def test_a_trained_model_below_its_base_is_told_wherever_each_stands(tmp_path, f
 
 
 @pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"ppo_summary__json": {"soft": {"base_violation_rate": 0.4, "trained_violation_rate": 0.9, "steps": 30},
+                                "hard": {"base_violation_rate": 0.5, "trained_violation_rate": 0.5}}}, True),
+        ({"table__csv": "模型,题数,幻觉率\n基座,500,0.12\n微调后,500,0.29\n"}, True),
+        ({"report__json": {"before": {"refusal_rate": 0.1}, "after": {"refusal_rate": 0.3}}}, True),
+        ({"report__json": {"before": {"refusal_rate": 0.3}, "after": {"refusal_rate": 0.1}}}, False),
+        ({"report__json": {"before": {"accuracy": 0.3, "error_rate": 0.5},
+                           "after": {"accuracy": 0.6, "error_rate": 0.7}}}, False),
+        ({"ppo_summary__json": {"soft": {"base_wer": 0.31, "trained_wer": 0.32, "steps": 30}}}, False),
+    ],
+)  # fmt: skip
+def test_faults_that_a_training_made_more_frequent_are_told(tmp_path, files, told):
+    assert ("fault-rate-rises" in found(tmp_path, **files)) == told
+
+
+@pytest.mark.parametrize(
     "files",
     [
         {"base_in_metrics__json": {"accuracy": 0.62, "num_samples": 90},
