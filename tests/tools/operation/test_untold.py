@@ -91,7 +91,7 @@ LOUD, QUIET = "srun python fit.py >> console.log\n", "srun python fit.py >> cons
     [
         {"slurm-61.out": EXITED + STEP.format("") + "srun: error: q2: tasks 0-3: Terminated\n"},
         {"job.err": EXITED + STEP.format(" AT 2026-05-02T03:11:08")},
-        {"ds.out": "[2026-05-01 02:03:04] [ERROR] [launch.py:325:kill] ['python', 'fit.py'] exits with return code = 1\n"},
+        {"ds.out": "[2026-05-01 02:03:04] [ERROR] [launch.py:325:k] ['python', 'fit.py'] exits with return code = 1\n"},
     ],
 )
 def test_a_launcher_that_names_no_error_tells_the_end_and_no_cause(tmp_path, reports):
