@@ -67,13 +67,13 @@ class Score(NamedTuple):
 def task_scores(track: Track) -> Iterator[tuple[Series, int]]:
     """The held-out scores of the task, each with the way that is good."""
     for series in track.series:
-        if (good := way(series)) and (held_out(series.key) or series.metric in EVALUATED):
+        if (good := way(series.key)) and (held_out(series.key) or series.metric in EVALUATED):
             yield finite(series), good
 
 
-def way(series: Series) -> int:
+def way(key: str) -> int:
     """The way that is good for a score of the task, by the words of its name; 0 for what is none."""
-    words = {w for word in _WORDS.findall(series.key.lower()) for w in (word, word.rstrip("0123456789"))}
+    words = {w for word in _WORDS.findall(key.lower()) for w in (word, word.rstrip("0123456789"))}
     return 0 if words & {"loss", "perplexity"} else next((w for w, names in TASK.items() if words & names), 0)
 
 
