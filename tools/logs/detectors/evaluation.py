@@ -245,7 +245,7 @@ def eval_score_constant(track: Track) -> Iterator[Finding]:
     held = track.points("eval_loss")
     solved = held is not None and 0 <= held.values[-1] < NOTHING
     losses = [(p, 0) for m in ("eval_loss", "eval_perplexity") if (p := track.points(m, SAME)) is not None]
-    answers = [(finite(s), way(s)) for s in track.series if of_answers(s.key) and not held_out(s.key)]
+    answers = [(finite(s), way(s.key)) for s in track.series if of_answers(s.key) and not held_out(s.key)]
     for points, good in [*task_scores(track), *answers, *losses]:
         if len(points) < SAME_BOUND or np.ptp(points.values) > 0 or not others:
             continue
