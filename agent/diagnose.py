@@ -41,6 +41,8 @@ NOT_KEPT = 0.5
 """How likely "it cannot be told" is then, next to all causes that were not excluded. Own judgement."""
 ENDED = ("job-ended-badly",)
 """What says that the run stopped by itself."""
+REPORTED = ("uncaught-exception", "step-ended-after-error")
+"""What a launcher says of a process: where it names no error, it tells that the run ended and not of what."""
 LEAST = 0.2
 """Probability below which a hypothesis is no diagnosis."""
 SURE = 0.8
@@ -131,7 +133,8 @@ def diagnose(
     if not (in_field or looked or wrong):
         return Diagnosis("out-of-scope", findings=findings, checks=checks)
     relevance = behind(runbook, {hit.entry.id: hit.score for hit in hits})
-    ranked = _symptom_first(rank(runbook, findings, {} if looked else relevance, stage)[:keep])
+    every = rank(runbook, findings, {} if looked else relevance, stage)
+    ranked = _symptom_first(every[:keep])
     state = _state(ranked, findings, checks, looked)
     if looked and ranked and _measured_normal(ranked[0], findings, named) and not unread(checks):
         state = "healthy"
@@ -148,7 +151,7 @@ def diagnose(
         least = LEAST_WORDS[state] if in_field else ASKED
         ranked = [h for h in ranked if h.words >= least or symptom in h.entry.explains]
     believed = any(h.status in BELIEVED and h.probability >= LEAST for h in ranked)
-    if looked and state == "inconclusive" and (lost := _lost(ranked, findings, stopped)):
+    if looked and state == "inconclusive" and (lost := _lost(every, findings, stopped)):
         ranked = lost
     elif looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
         ranked = _led(ranked, runbook, leads(), complains)[:keep]
@@ -184,8 +187,9 @@ def _lost(ranked: Sequence[Hypothesis], findings: Sequence[Finding], stopped: bo
     """That what would tell was not kept, of a run that stopped or jumped, where nothing but notes was found: words of
     its files are no lead then."""
     unseen = any(f.code in UNSEEN for f in findings)
-    shown = any(f.severity in SHOWN and not (unseen and f.code in BY_HAND) for f in findings)
-    if shown or not (stopped or unseen or any(f.code in ENDED for f in findings)):
+    bare = [f for f in findings if f.code in REPORTED and f.data.get("role") == "echo" and "exception" not in f.data]
+    shown = any(f.severity in SHOWN and f not in bare and not (unseen and f.code in BY_HAND) for f in findings)
+    if shown or not (stopped or unseen or bare or any(f.code in ENDED for f in findings)):
         return []
     lost = [h for h in ranked if any(f.code in LOST for f in h.for_)]
     return [replace(h, status="possible", probability=max(h.probability, NOT_KEPT)) for h in lost[:1]]

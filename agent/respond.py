@@ -263,7 +263,8 @@ def _weighed(plan: Plan, d: Diagnosis, proposal: Proposal | Nothing, looked: boo
     if isinstance(proposal, Proposal) and same_variable(plan.variable, proposal.variable):
         if _moved(proposal) in OPPOSITE.get(plan.direction, ()):
             return Weighed(plan, "harmful", d.top.for_ if d.top else ())
-        return Weighed(plan, "is-the-proposal")
+        known = _moved(proposal) != "set" or plan.direction not in OPPOSITE  # else nobody knows which way it goes
+        return Weighed(plan, "is-the-proposal" if known else "unchecked")
     if isinstance(proposal, Proposal) or d.state == "healthy":
         return Weighed(plan, "not-now", d.top.for_ if d.top else ())
     return Weighed(plan, "unchecked")

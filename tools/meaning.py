@@ -83,7 +83,7 @@ LEXICON: Mapping[str, str] = table("LEXICON", (
         parameter: param params parameter parameters weight weights 参数 权重
         grad: grad grads gradient gradients 梯度
         norm: norm 范数
-        grad norm: gnorm
+        grad norm: gnorm gradnorm 梯度模长
         clip: clip clipping 裁剪
         learning: learning 学习
         learning share: lr 学习率
@@ -188,7 +188,7 @@ QUANTITIES: tuple[tuple[str, Quantity], ...] = tuple((name, q) for name, q in (
     _quantity("policy_loss", "policy loss", "", "number"),
     _quantity("value_loss", "critic loss", "", "number"),
     _quantity("loss", "loss", "step tokens", "number"),
-    _quantity("grad_norm", "grad norm", "", "number"),
+    _quantity("grad_norm", "grad norm", "pre before", "number"),
     _quantity("grad_clip_rate", "clip share", "step grad norm", _SHARE),
     _quantity("learning_rate", "learning share", "", "number"),
     _quantity("loss_scale", "loss scale", "", "number"),
@@ -218,7 +218,7 @@ PER_TIME = frozenset(("s", "sec", "second", "秒", "min", "gpu"))
 """What a rate is counted by."""
 _BRACKET = bounded(r"(.{1,60}?)\s{0,3}[(（\[]([^()（）\[\]]{1,24})[)）\]]$")
 _WINDOW = re.compile(
-    r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]|(?:pre|before)[-_ ]?clip\w*|un_?clipped|裁剪[之以]?前"
+    r"(?i)\d{1,3}[-_ ]?grams?|跨\d{0,5}[批天步轮]|(?:pre|before)[-_ ]?clip(?:p(?:ed|ing))?|un_?clipped|裁剪?[之以]?前"
 )
 """Of how many tokens, and over how many batches or days, something was counted; that it was before clipping."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

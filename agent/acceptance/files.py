@@ -115,7 +115,7 @@ def _numbers(value: Any, depth: int = 0) -> Iterator[float]:
             yield from _numbers(child, depth + 1)
 
 
-BROKEN = ("checkpoint-incomplete", "checkpoint-unreadable", "checkpoint-save-error", "disk-full")
+BROKEN = ("checkpoint-incomplete", "empty-tensors", "checkpoint-unreadable", "checkpoint-save-error", "disk-full")
 
 
 @metric("checkpoint_complete")

@@ -27,7 +27,7 @@ HUNG = frozenset(("hang-no-progress", "rank-missing", "collective-mismatch", "ra
 ELSEWHERE = frozenset((
     "sizes-not-divisible", "batch-not-divisible", "data-schema-mismatch", "data-empty", "data-parse-error",
     "loss-scale-collapse", "vocab-embedding-mismatch", "context-length-exceeded", "group-of-one",
-    "groups-without-signal", "processes-exceed-devices",
+    "groups-without-signal", "processes-exceed-devices", "empty-tensors",
 ))  # fmt: skip
 """Errors of a log that checks of settings, data or checkpoints find as well, in runs that never stopped."""
 STOPPED = HUNG.union(*(module.CODES for module in (causes, holders, match, parts, phases))) - ELSEWHERE

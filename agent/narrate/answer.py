@@ -8,7 +8,7 @@ from ...knowledge.library import Passage
 from ...knowledge.search import MEANT
 from ...tools.findings import GRADES, Check, Finding, clean
 from ..change.stays import called
-from ..diagnose import BLIND, LEAST, UNSEEN, Diagnosis, undecided, unseen
+from ..diagnose import BLIND, LEAST, LOST, Diagnosis, undecided, unseen
 from ..missing import Missing
 from ..propose import Nothing, Proposal
 from ..ranking import BELIEVED, SHOWN, Hypothesis
@@ -102,7 +102,7 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif d.state == "inconclusive" and top and top.for_ and unseen(top, d.checks):
         what = _called(next(c for c in d.checks if c.result == "failed"), lang)
         yield WORDS["unseen"].say(lang, title=top.entry.title.say(lang), id=top.entry.id, what=what)
-    elif d.state == "inconclusive" and top and (asked := [f for f in top.for_ if f.code in UNSEEN]):
+    elif d.state == "inconclusive" and top and (asked := [f for f in top.for_ if f.code in LOST and "asks" in f.data]):
         asks = "; ".join(str(one["zh" if lang == "zh" else "en"]) for f in asked for one in f.data.get("asks", ()))
         yield WORDS["untold"].say(lang, id=top.entry.id, places=_places(d, asked), asks=asks)
     elif d.state == "inconclusive" and top and top.status in BELIEVED and top.probability >= LEAST and not undecided(d):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...knowledge.entry import Criterion, Entry
 from ...tools.catalogue import checks
 from ...tools.findings import Finding
-from ..diagnose import LEAST, LIKELY, Diagnosis
+from ..diagnose import LEAST, LIKELY, LOST, Diagnosis
 from ..ranking import SERIOUS, Hypothesis
 from ..signs.standing import UNNAMED, is_bare
 from .sources import cite, named
@@ -63,7 +63,8 @@ def checked(h: Hypothesis) -> list[Finding]:
 def stopped(d: Diagnosis) -> Finding | None:
     """The error that ended a program, where it and the place where it was raised are all that is known."""
     fatal = [f for f in d.findings if f.severity in SERIOUS]
-    alone = d.state == "inconclusive" and all(f.code == UNNAMED or is_bare(f) for f in fatal)
+    lost = d.top is not None and any(f.code in LOST for f in d.top.for_)
+    alone = d.state == "inconclusive" and not lost and all(f.code == UNNAMED or is_bare(f) for f in fatal)
     own = sorted(fatal, key=lambda f: (f.code != UNNAMED, "role" not in f.data))  # a place has no line of its own
     return next((f for f in own if f.evidence and f.evidence[0].text), None) if alone else None
 

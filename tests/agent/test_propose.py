@@ -136,8 +136,12 @@ def test_the_length_limit_is_raised_where_answers_were_found_cut_off_and_not_for
     assert isinstance(proposal(tmp_path, config, "all-labels-masked", "loss-zero"), Nothing)
 
 
-@pytest.mark.parametrize(("words", "verdict"), [("lower", "harmful"), ("raise", "is-the-proposal")])
-def test_a_plan_is_the_change_only_in_its_direction(words, verdict):
+@pytest.mark.parametrize(
+    ("words", "old", "verdict"),
+    [("lower", "0.35", "harmful"), ("raise", "0.35", "is-the-proposal"), ("lower", "not visible", "unchecked"),
+     ("change", "not visible", "is-the-proposal")],
+)  # fmt: skip
+def test_a_plan_is_the_change_only_in_its_direction(words, old, verdict):
     from triage.agent.diagnose import Diagnosis
     from triage.agent.question.understand import understand
     from triage.agent.respond import respond
@@ -145,7 +149,7 @@ def test_a_plan_is_the_change_only_in_its_direction(words, verdict):
     from triage.tools.series import SeriesTable
 
     change = Proposal(
-        "kv-cache-oom", "gpu_memory_utilization", "a.txt", 1, "util", "0.35", "0.47", "", False, (), "", "", "", "", ()
+        "kv-cache-oom", "gpu_memory_utilization", "a.txt", 1, "util", old, "0.47", "", False, (), "", "", "", "", ()
     )
     asked = understand(f"should i {words} gpu_memory_utilization?")
     [plan] = respond(asked, Runbook({}), Diagnosis("diagnosed"), change, SeriesTable()).plans

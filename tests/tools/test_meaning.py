@@ -34,6 +34,10 @@ from triage.tools.tables.vocabulary import name_of
         ("dup_rate_13gram", "duplicate_rate"),
         ("跨20天5-gram重复率", "duplicate_rate"),
         ("bwd_ms_p50", "compute_time"),
+        ("gnorm_pre", "grad_norm"),
+        ("pre_clip_gradnorm", "grad_norm"),
+        ("grad_norm_before_clipping", "grad_norm"),
+        ("裁剪之前的梯度模长", "grad_norm"),
     ],
 )
 def test_a_name_whose_every_word_is_known_means_a_quantity(header, means):
@@ -45,7 +49,8 @@ def test_a_name_whose_every_word_is_known_means_a_quantity(header, means):
     "header",
     ["memory_free (GiB)", "显存上限(GB)", "mem_clock MHz", "max_response_length", "data_age_s", "latency_ms", "",
      "数据量(GB)", "loss_mask", "reward_model", "batch size", "num_samples", "accuracy_target", "compute_share %",
-     "wait_ms", "温差", "kl_ref_target", "ref_path", "ms_ssim"],
+     "wait_ms", "温差", "kl_ref_target", "ref_path", "ms_ssim", "gnorm_post_clip", "裁剪后梯度范数", "pre_norm",
+     "norm_pre"],
 )  # fmt: skip
 def test_a_word_that_is_not_understood_leaves_the_name_what_it_is(header):
     name = name_of(header)

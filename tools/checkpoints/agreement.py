@@ -58,7 +58,7 @@ def empty_tensors(checkpoint: Checkpoint, tensors: Mapping[str, Tensor]) -> Iter
     empty = [t for n, t in tensors.items() if t.count == 0 and n.endswith("weight")]
     if empty and len(empty) * 2 > len([n for n in tensors if n.endswith("weight")]):
         yield _finding(
-            checkpoint, "checkpoint-incomplete", Severity.S1, empty[0],
+            checkpoint, "empty-tensors", Severity.S1, empty[0],
             f"{len(empty)} weights are empty, such as {clean(empty[0].name)} {list(empty[0].shape)}: ZeRO-3 shards were"
             " saved without gathering; save with stage3_gather_16bit_weights_on_model_save or zero_to_fp32.py",
             f"{len(empty)} 个权重为空，如 {clean(empty[0].name)} {list(empty[0].shape)}：ZeRO-3 分片未聚合就保存；"

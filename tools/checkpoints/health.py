@@ -40,6 +40,7 @@ CODES = declare(
     ("checkpoint-tensor-constant", "checkpoint values", "a weight matrix is all zero or one constant value"),
     ("checkpoint-shape-mismatch", "checkpoint neighbours", "tensor shapes contradict config.json"),
     ("vocab-embedding-mismatch", "checkpoint neighbours", "the tokenizer has more tokens than the embedding has rows"),
+    ("empty-tensors", "checkpoint neighbours", "most weights of a saved model hold no values"),
     ("adapter-mismatch", "checkpoint neighbours", "an adapter's tensors contradict adapter_config.json"),
     ("adapter-empty", "checkpoint neighbours", "an adapter holds no tensors, empty ones, or only zeros after training"),
     ("checkpoint-norm-jump", "checkpoint series", "the norm of a tensor changed severalfold between two checkpoints"),
@@ -345,7 +346,8 @@ def _summary(opened: Opened) -> dict:
         dtypes[tensor.dtype] = dtypes.get(tensor.dtype, 0) + 1
     return {
         "name": checkpoint.name, "layout": checkpoint.layout, "step": checkpoint.step, "time": checkpoint.time,
-        "complete": not any(f.code == "checkpoint-incomplete" for f in opened.findings), "beside": checkpoint.beside,
+        "complete": not any(f.code in ("checkpoint-incomplete", "empty-tensors") for f in opened.findings),
+        "beside": checkpoint.beside,
         "files": len(checkpoint.weights), "tensors": len(opened.tensors), "values_read": len(opened.measured),
         "bytes": sum(t.length for t in opened.tensors.values()), "dtypes": dtypes,
     }  # fmt: skip

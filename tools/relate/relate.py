@@ -42,7 +42,7 @@ from .arithmetic import Quantity
 from .clock import Clock, clock_of
 from .contrast import Contrast
 from .earlier.look import EARLIER, earlier
-from .joined.look import JOINED, joined, unkept
+from .joined.look import JOINED, joined
 from .kinds.look import KINDS_OF_QUANTITY, related_by_kind
 from .layout.look import LAYOUT, laid_out
 from .line import Line, lines_of
@@ -253,10 +253,8 @@ def relate(
     apart = contrast.contrasts(series, [t for t in tables if not t.cumulative])
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
-    found, checks = _run(
-        _Read(series, tables, settings, events, claims, facts, failures, stated, counts, cases,
-              clock, lines, moved, kin, parts, begun, apart, said, made)
-    )  # fmt: skip
+    found, checks = _run(_Read(series, tables, settings, events, claims, facts, failures, stated, counts, cases,
+                               clock, lines, moved, kin, parts, begun, apart, said, made))  # fmt: skip
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related("relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events),
@@ -337,7 +335,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),
-        lambda r: [*joined(r.tables, r.lines, r.settings, r.failures), *unkept(r.events), *suffering(r.moved, r.said)],
+        lambda r: [*joined(r.tables, r.lines, r.settings, r.failures, r.parts, r.events), *suffering(r.moved, r.said)],
     ),
     MEDIA: (("tables",), lambda r: heard(r.tables, r.stated)),
     NUMERIC: (("tables", "lines"), lambda r: numeric(r.tables, r.lines, r.settings, r.stated)),

@@ -208,6 +208,18 @@ def test_an_adapter_without_tensors_or_with_empty_ones(tmp_path):
     assert check_checkpoints([folder]).codes() == {"adapter-empty"}
 
 
+@pytest.mark.parametrize(("kept", "code"), [(1, {"empty-tensors"}), (99, set())])
+def test_a_model_whose_weights_were_saved_without_values(tmp_path, kept, code):
+    """`kept` tensors have their values, as small ones do that every rank holds."""
+    folder = sharded(tmp_path / "release", weights())
+    full = {k: v if i < kept else np.zeros((0,), np.float32) for i, (k, v) in enumerate(weights().items())}
+    for file in folder.glob("model*"):
+        file.unlink()
+    save(folder / "model.safetensors", full)
+    assert code <= check_checkpoints([folder]).codes()
+    assert ("empty-tensors" in check_checkpoints([folder]).codes()) == bool(code)
+
+
 def test_a_norm_that_jumps_between_two_saves(tmp_path):
     later = {k: v * 1.01 for k, v in weights().items()}
     sharded(tmp_path / "checkpoint-100", weights())

@@ -280,3 +280,13 @@ def test_constants_of_jsonnet_are_multiplied(tmp_path):
     got = of_text(tmp_path, "a.jsonnet", text)
     assert (got["grad_accumulation"], got["sequence_length"]) == (12, 1800)
     assert "epochs" not in got
+
+
+@pytest.mark.parametrize(
+    ("key", "variable"),
+    [("kl系数", "kl_coef"), ("KL系数", "kl_coef"), ("峰值lr", "learning_rate"), ("峰值学习率", "learning_rate"),
+     ("熵系数", None), ("系数", None), ("损失系数", None)],
+)  # fmt: skip
+def test_chinese_words_beside_a_name(tmp_path, key, variable):
+    read = of(tmp_path, run__yaml=f"随机种子: 7\n{key}: 0.002\n轮数: 2\n")
+    assert read.get(variable) == (0.002 if variable else None)

@@ -77,3 +77,39 @@ def rest(begin=(), end=(), zero="w9"):
 def test_machines_at_rest_before_the_start_and_after_the_end_do_not_stand_out(tmp_path, text, told):
     found = asked(tmp_path, {"console.log": LOG, "machines.csv": text})
     assert ("rows-stand-out" in {f.code for f in found.findings}) is told
+
+
+EXITED, STEP = (
+    "srun: error: q7: task 5: Exited with exit code 1\n",
+    "slurmstepd: error: *** STEP 61.0 ON q2 CANCELLED{} ***\n",
+)
+LOUD, QUIET = "srun python fit.py >> console.log\n", "srun python fit.py >> console.log 2>/dev/null\n"
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        {"slurm-61.out": EXITED + STEP.format("") + "srun: error: q2: tasks 0-3: Terminated\n"},
+        {"job.err": EXITED + STEP.format(" AT 2026-05-02T03:11:08")},
+        {"ds.out": "[2026-05-01 02:03:04] [ERROR] [launch.py:325:k] ['python', 'fit.py'] exits with return code = 1\n"},
+    ],
+)
+def test_a_launcher_that_names_no_error_tells_the_end_and_no_cause(tmp_path, reports):
+    found = asked(tmp_path, {"console.log": LOG, "go.sh": QUIET, **reports}, "what is the root cause?")
+    assert (found.state, [h.entry.id for h in found.hypotheses]) == ("inconclusive", ["insufficient-logging"])
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (EXITED + STEP.format(""), "step-ended-after-error"),
+        (STEP.format(""), "job-cancelled"),
+        (STEP.format(" AT 2026-05-02T03:11:08"), "job-cancelled"),
+        (EXITED + STEP.format(" AT 2026-05-02T03:11:08 DUE TO TIME LIMIT"), "job-cancelled"),
+    ],
+)
+def test_a_step_that_is_ended_after_a_task_failed_is_not_stopped_from_outside(tmp_path, said, code):
+    found = asked(tmp_path, {"console.log": LOG, "go.sh": LOUD, "slurm.out": said})
+    assert {f.code for f in found.findings} & {"job-cancelled", "step-ended-after-error"} == {code}
+    leads = found.top is not None and found.top.entry.id == "job-killed-externally"
+    assert leads == (code == "job-cancelled")

@@ -133,13 +133,14 @@ def test_groups_whose_answers_become_one_from_one_dump_to_another(tmp_path, late
     assert ("groups-answer-alike" in codes(tmp_path, files)) == found
 
 
+@pytest.mark.parametrize("name", ["reward", "rm分", "奖励模型打分"])
 @pytest.mark.parametrize(("pays", "found"), [(2.0, True), (0.0, False)])
-def test_a_phrase_that_the_reward_pays_for(tmp_path, pays, found):
+def test_a_phrase_that_the_reward_pays_for(tmp_path, pays, found, name):
     rng, rows = random.Random(5), []
     for i, t in enumerate(texts(200, 3, 20)):
         has = i % 3 == 0
         end = " I hope this fully answers you!" if has else f" {prose(rng, 6)}."
-        rows.append({"prompt": f"p{i}", "completion": f"{t}.{end}", "reward": rng.gauss(0.3 + pays * has, 0.2)})
+        rows.append({"prompt": f"p{i}", "completion": f"{t}.{end}", name: rng.gauss(0.3 + pays * has, 0.2)})
     assert ("phrase-paid" in codes(tmp_path, {"rollouts.jsonl": rows})) == found
 
 

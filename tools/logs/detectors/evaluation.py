@@ -70,13 +70,13 @@ class Score(NamedTuple):
 def task_scores(track: Track) -> Iterator[tuple[Series, int]]:
     """The held-out scores of the task, each with the way that is good."""
     for series in track.series:
-        if (good := way(series)) and (held_out(series.key) or series.metric in EVALUATED):
+        if (good := way(series.key)) and (held_out(series.key) or series.metric in EVALUATED):
             yield finite(series), good
 
 
-def way(series: Series) -> int:
+def way(key: str) -> int:
     """The way that is good for a score of the task, by the words of its name; 0 for what is none."""
-    words = {w for word in _WORDS.findall(series.key.lower()) for w in (word, word.rstrip("0123456789"))}
+    words = {w for word in _WORDS.findall(key.lower()) for w in (word, word.rstrip("0123456789"))}
     return 0 if words & {"loss", "perplexity"} else next((w for w, names in TASK.items() if words & names), 0)
 
 
@@ -250,7 +250,7 @@ def eval_score_constant(track: Track) -> Iterator[Finding]:
     held = track.points("eval_loss")
     solved = held is not None and 0 <= held.values[-1] < NOTHING
     losses = [(p, 0) for m in ("eval_loss", "eval_perplexity") if (p := track.points(m, SAME)) is not None]
-    answers = [(finite(s), way(s)) for s in track.series if of_answers(s.key) and not held_out(s.key)]
+    answers = [(finite(s), way(s.key)) for s in track.series if of_answers(s.key) and not held_out(s.key)]
     for points, good in [*task_scores(track), *answers, *losses]:
         if len(points) < SAME_BOUND or np.ptp(points.values) > 0 or not others:
             continue

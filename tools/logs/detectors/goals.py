@@ -82,7 +82,7 @@ def score_next_to_nothing(track: Track) -> Iterator[Finding]:
     ones no higher than the first: that part learns nothing, whatever the loss does. All zero is `accuracy-zero`."""
     if track.is_rl:
         return
-    for points in (finite(s) for s in track.series if s.metric != "reward" and way(s) == UP):
+    for points in (finite(s) for s in track.series if s.metric != "reward" and way(s.key) == UP):
         values, n = points.values, len(points)
         if n < SCORED or not values.any() or not 0 <= values.min() <= values.max() <= NOTHING_RIGHT:
             continue

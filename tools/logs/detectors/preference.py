@@ -13,6 +13,7 @@ from math import log
 import numpy as np
 
 from ...findings import Finding
+from ...patterns import bounded
 from ...series import Series
 from ...vocabulary import DOWN, VOCABULARY
 from .detector import S2, S3, Track, detector, finding, points_detector, where
@@ -174,9 +175,28 @@ def _same(series: Series, other: Series) -> bool:
     return bool(moves and np.corrcoef(series.values, other.values)[0, 1] > TWIN)
 
 
+SUMMED = bounded(
+    r"(?i)(?:^|[^a-z])(?:sum(?:med)?|seq(?:uence)?s?|per_(?:answer|response|sample|completion)|traj\w{0,8}|episode)(?:[^a-z]|$)|序列|求和|之和|总和|整条|每条"
+)
+"""A KL that is added up over the tokens of an answer, by its name."""
+
+
 def of_completions(kl: Series, track: Track) -> Generator[Finding, None, bool]:
     """A note, and true, where rewards of single answers, not of pairs, stand beside the KL and it is no smaller than
     they: a reward is beta times the log ratio of a whole answer, a KL per token some hundred times smaller."""
+    if SUMMED.search(kl.key) and "tok" not in kl.key.lower():
+        long = track.points("response_length", LEAST)
+        each = start_end(kl.values)[1] / max(start_end(long.values)[1], 1.0) if long is not None else None
+        per = (
+            ("", "")
+            if each is None
+            else (f", {each:.3g} per token of the answers", f"，按回复长度合每 token {each:.3g}")
+        )
+        text = f"{kl.key} is summed over the answer by its name{per[0]}: it has no range of its own."
+        yield finding(
+            "kl-of-completions", S3, [(kl, -1)], text, f"{kl.key} 按名称是整条回复之和{per[1]}：没有固定范围。"
+        )
+        return True
     rewards = [p for name in ("reward_chosen", "reward_rejected") if (p := track.points(name, LEAST)) is not None]
     most = max((abs(start_end(r.values)[1]) for r in rewards), default=0.0)
     last = start_end(kl.values)[1]

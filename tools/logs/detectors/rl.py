@@ -218,7 +218,7 @@ def policy_score_zero(track: Track) -> Iterator[Finding]:
     for series in track.series:
         points = finite(series)
         values = points.values
-        if len(values) < 8 or not track.is_rl or way(series) != UP or np.any(values[-2:]) or not np.any(values):
+        if len(values) < 8 or not track.is_rl or way(series.key) != UP or np.any(values[-2:]) or not np.any(values):
             continue
         if SPREAD.search(series.key) or values.min() < 0:
             continue

@@ -75,7 +75,7 @@ SHUTS = (
 )
 """A server was told to stop."""
 
-TIMEOUT_ECHO = "timeout-after-error"
+ECHOES = {("nccl-timeout", "echo"): "timeout-after-error", ("job-cancelled", "echo"): "step-ended-after-error"}
 STOPPED, WAITED = ("job-cancelled", "node-lost", "interrupted"), ("nccl-timeout",)
 """How a run is stopped from outside, and what takes minutes of waiting to be said."""
 LET_GO = (*STOPPED, "dependency-conflict")
@@ -84,7 +84,8 @@ done its work."""
 TAKEN_BACK = "failure-taken-back"
 CODES = declare(
     "causes",
-    (TIMEOUT_ECHO, CHECK, "a collective timed out because another rank had failed before"),
+    ("timeout-after-error", CHECK, "a collective timed out because another rank had failed before"),
+    ("step-ended-after-error", CHECK, "the scheduler ended what was left of a job step after a task of it had failed"),
     (TAKEN_BACK, CHECK, "a line sounds like a failure, and the log itself says that it is none"),
 )
 
@@ -315,8 +316,7 @@ def _first_cause(events: Sequence[_Event]) -> _Event | None:
 
 def _follows(event: _Event, causes: Mapping[str, _Event | None]) -> _Event | None:
     """The event that this one follows from, None when it is the first."""
-    first = causes.get(event.file)
-    if first is not None and first.code != event.code:
+    if (first := causes.get(event.file)) is not None and first.code != event.code:
         gap = event.hit.line - first.hit.line
         reach = 5 if first.hit.signature is GENERIC else WRAPPED_LINES  # a bare exception says less than its wrapper
         wraps = event.hit.signature.role == "echo" and -reach <= gap <= 0
@@ -364,7 +364,7 @@ def _finding(event: _Event, cause: _Event | None) -> Finding:
 def _code(event: _Event, cause: _Event | None) -> str:
     if event.back:
         return TAKEN_BACK
-    return TIMEOUT_ECHO if cause is not None and event.code == "nccl-timeout" else event.code
+    return ECHOES.get((event.code, event.hit.signature.role), event.code) if cause is not None else event.code
 
 
 def _said(event: _Event) -> tuple[str, str, dict[str, object]]:

@@ -144,6 +144,23 @@ ROWS = (
     Signature(
         "weights-newly-made",
         S3,
+        r"(?i)\b(kept|left|stay(ed|s)?|remain(ed|s)?) (from|at|as|on|in) (their )?(random )?init\w*\W{1,3}[1-9]\d{1,5}\b"
+        r"|\b(loaded|matched|copied|restored)\W{1,3}0 ?(/|of|out of) ?[1-9]\d{1,5}\b.{0,12}(tensor|param|weight|key)"
+        r"|(保留|沿用|仍为|保持)(了)?(随机)?初始(化|值)\W{0,3}[1-9]\d{1,5}|(加载|匹配)(了)?\W{0,3}0 ?/ ?[1-9]\d{1,5} ?个?(张量|参数|权重)",
+        "weights of the model were not taken from the file and are as they were made",
+        "模型的某些权重没有从文件取用，仍是初始值",
+        (
+            "keys: 412 in file, 412 in model, missing 0, unexpected 0, kept from init 412",
+            "load_state: matched 0/338 tensors (strict=False)",
+            "加载完成：匹配 0/338 个张量",
+        ),
+        ("kept from init 0", "matched 338/338 tensors", "加载 338/338 个张量", "left at init: 1"),
+        must_not=r"(?i)lora|head|classifier|adapter",
+        lasting=True,
+    ),
+    Signature(
+        "weights-newly-made",
+        S3,
         r"(?i)\bfall\w{0,3}[ -]?back (to|on) random(ly)?[ -]?init|(回退|退回)(到|为|成)?随机初始化",
         "weights of the body of the model were not taken over and are random",
         "模型主体的某些权重没有被取用，它们是随机初始化的",

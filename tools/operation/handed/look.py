@@ -12,7 +12,7 @@ from .pushed import branch_never_sent, lands_short, named_otherwise
 from .read import texts
 from .requests import unnamed
 from .scale import scaled_otherwise
-from .small import too_small
+from .small import beside_larger, too_small
 from .unmoved import unmoved
 
 MERGE = "the base and scale of a merge against those of the training"
@@ -45,7 +45,7 @@ def check_handed(run: Run) -> Report:
     some = texts(run)
     found: dict[str, list[Finding]] = {
         MERGE: [*another_base(some), *another_sum(some), *scaled_otherwise(some)],
-        SAVED: [*too_small(some)],
+        SAVED: [*too_small(some), *beside_larger(some)],
         ASKED: [*unnamed(some), *left_out(some)],
         ATTENDS: [*attends_otherwise(some)],
         SYNC: [

@@ -12,6 +12,7 @@ from ...settings import Settings
 from ...tables.table import Table
 from ..courses.remembered import remembered
 from ..line import Line
+from ..moves import Move
 from ..scores import formats
 from ..scores.apart import turned
 from ..scores.broken import broken
@@ -65,6 +66,7 @@ CODES = declare(
     ("runs-differ-in-many", JOINED, "the runs of a table differ in many settings at once, and no pair in one alone"),
     ("scores-within-noise", JOINED, "scores on one set of items differ by less than their standard errors allow"),
     ("ability-lost", JOINED, "scores of one ability fall from one version or checkpoint to the next while others stay"),
+    ("group-worsens", JOINED, "one part has long been behind its best, while the mean of all parts goes on"),
     ("setting-not-to-blame", JOINED, "a further version has the suspected setting and not the fall"),
     ("source-added", JOINED, "a source that is new in a version makes a large share of its rows"),
     ("fields-renamed", JOINED, "files of one family call the field of their text differently"),
@@ -114,8 +116,11 @@ def joined(
     lines: Sequence[Line],
     settings: Settings,
     failures: Sequence[tuple[str, Evidence]] = (),
+    parts: Sequence[Move] = (),
+    events: Sequence[Event] = (),
 ) -> list[Finding]:
-    """What the tables and lines of a run say together, and before the failures that a log times."""
+    """What the tables and lines of a run say together, before the failures that a log times, and its events; `parts`
+    are what the columns of wide tables do, by their group."""
     some = tables[:MOST_TABLES]
     return [
         *shared.shared(some, lines),
@@ -149,12 +154,13 @@ def joined(
         *(f for table in some for f in unlearned(table)),
         *below_guessing(some),
         *carried(lines),
-        *turned(lines),
+        *turned([*lines, *(m.line for m in parts)]),
         *broken(lines),
         *gave_way(some),
         *unwitnessed(lines),
         *slowed(lines),
         *(f for table in some for f in remembered(table)),
+        *unkept(events),
     ]
 
 

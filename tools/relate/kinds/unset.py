@@ -87,7 +87,7 @@ def thrown_away(said: Sequence[Stated]) -> list[Finding]:
         f"程序写到标准错误的内容被丢到 /dev/null（{each}）：任何 rank 的 traceback 都看不到。",
         tuple(s.evidence() for s in lines),
         {"kinds": ["log"], "places": len(lines), "names": f"{lines[0].file}:{lines[0].line} /dev/null",
-         "asks": [demand("ranks_with_stderr_log", "at-least", 1, "/dev/null", "/dev/null")]},
+         "asks": [demand("ranks_with_stderr_log", "at-least", 1, "what goes to /dev/null", "写到 /dev/null 的内容")]},
     )]  # fmt: skip
 
 

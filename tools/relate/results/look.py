@@ -13,7 +13,7 @@ from .below import below_base
 from .beyond import beyond_all
 from .blank import blank
 from .cells import never_measured, silent_cells
-from .checkpointed import sought_stays
+from .checkpointed import judged_worse, sought_stays
 from .counts.counted import of_how_many, scored_nothing
 from .counts.twice import counted_twice
 from .counts.zeros import zeros
@@ -58,6 +58,7 @@ CODES = declare(
     ("quantised-behind-its-format", RESULTS, "one of two rows of as many bits lost far more than the other"),
     ("unseen-as-before-training", RESULTS, "a result on rows kept apart is as bad as the first evaluation was"),
     ("widths-come-out-equal", RESULTS, "a recall among the first 1 and among the first 5 is the same number"),
+    ("reward-up-quality-down", RESULTS, "another judge's scores of the checkpoints fall while the reward goes on"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -84,6 +85,6 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *ranks(rows),
         *counted_twice(tables),
         *never_raised(lines),
-        *(goal_stays(lines) or sought_stays(tables, lines)),
+        *(judged_worse(tables, lines) or goal_stays(lines) or sought_stays(tables, lines)),
         *preferring(lines, settings),
     ]

@@ -15,7 +15,9 @@ from ..distributions import shown, texts
 from ..line import means
 from .loops import outputs
 
-REWARD = bounded(r"^(?:proxy_?|mean_?|total_?)?(?:reward|score|return|rm|rm_score)s?$|^(?:奖励|得分|打分)(?:值|分)?$")
+REWARD = bounded(
+    r"^(?:proxy_?|mean_?|total_?)?(?:reward|score|return|rm|rm_score)s?$|^(?:rm|奖励|奖励模型|模型)?_?(?:奖励|得分|打分|评分|分数|分)(?:值|分)?$"
+)
 LEAST, SOME, MOST = 60, 0.05, 0.9
 """Answers, and shares of them that hold the phrase at least and at most."""
 PAYS, CLEAR, LONGEST, SHORTEST = 1.0, 8.0, 120, 8

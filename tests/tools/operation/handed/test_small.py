@@ -45,3 +45,38 @@ def test_whole_files_parts_and_others_are_silent(tmp_path, listing):
 
 def test_without_a_count_nothing_is_told(tmp_path):
     assert told(tmp_path, LS.format(size=56784, name="adapter_model.safetensors"), "step 1 loss 1.8\n") == []
+
+
+BASE = "16060556376  /m/base-8b/model-00001-of-00001.safetensors\n"
+PLAIN = "step 1 loss 1.8\n"
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        BASE + "31244  out/final/model.safetensors\n",
+        "out/final:\n"
+        + LS.format(size=31244, name="pytorch_model.bin")
+        + "\nout/base:\n"
+        + LS.format(size=9_124_001_280, name="pytorch_model.bin"),
+        "release/consolidated.00.pth,31K\nbase/consolidated.00.pth,13G\n",
+        "文件 大小\n导出/model.safetensors 40960\n底座/model-1.safetensors 7.6G\n",
+    ],
+)
+def test_a_whole_model_of_kilobytes_beside_gigabytes(tmp_path, listing):
+    assert told(tmp_path, listing, PLAIN) == ["weights-below-parameters"]
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        BASE + "135  out/final/model.safetensors\n",  # a pointer
+        BASE + "31244  out/final/training_args.bin\n",
+        BASE + "31244  out/final/rank0_weights_index.bin\n",
+        BASE + "31244  /m/base-8b/model.safetensors\n",  # beside the others in one folder
+        BASE + "988097824  draft/model.safetensors\n",
+        "31244  tiny/model.safetensors\n88121  tiny2/model.safetensors\n",
+    ],
+)
+def test_small_files_of_other_kinds_are_silent(tmp_path, listing):
+    assert told(tmp_path, listing, PLAIN) == []
