@@ -24,6 +24,8 @@ CLOSE = 0.05
 """Relative difference up to which two numbers are the same: plans are rounded."""
 FACTOR = 1.5
 """A ratio from which on the contradiction is grave."""
+MISREAD = 1e4
+"""A ratio from which on no slip in a plan explains it: one of the numbers is in another unit than it was read in."""
 COUNTERS = {
     "tokens": ("tokens", "consumed_tokens", "total_tokens", "num_tokens", "tokens_seen", "train_tokens", "n_tokens",
                "num_input_tokens_seen", "train_num_input_tokens_seen", "tokens_consumed", "processed_tokens",
@@ -158,7 +160,7 @@ def _joined(*parts: str) -> str:
 
 
 def _counted(lines: Iterable[Line]) -> Iterator[Quantity]:
-    """What the log itself counts a step."""
+    """What the log itself counts a step, in tokens and in samples: a step has at least one."""
     for unit, names in COUNTERS.items():
         line = next((x for x in lines if plain(x.key) in names and x.axis == "step" and len(x) >= 5), None)
         if line is None:
@@ -168,6 +170,8 @@ def _counted(lines: Iterable[Line]) -> Iterator[Quantity]:
         if keep.sum() < 4 or (grown[keep] < 0).mean() > 0.05 or not (grown[keep] > 0).mean() > 0.9:
             continue
         each = float(np.median(grown[keep] / steps[keep]))
+        if each < 1:  # counted in thousands, millions or billions
+            continue
         shown = (line.evidence(len(line) - 1), line.evidence(0))
         yield Quantity(f"{unit}_per_step_logged", each, f"{line.key} grows by {number(each)} a step", shown)
 
@@ -176,8 +180,15 @@ def contradictions(
     settings: Settings, lines: Sequence[Line], claims: Sequence[Claim], made: dict[str, Quantity]
 ) -> list[Finding]:
     """Where what was written, what the parts make and what was logged are not the same."""
-    return [*_batches(settings, claims, made), *_lengths(settings, claims, made), *_floor(settings, lines, made),
+    sums = (*_batches(settings, claims, made), *_lengths(settings, claims, made))
+    return [*(f for f in sums if not _misread(f.data["ratio"])), *_floor(settings, lines, made),
             *schedule.undecayed(settings, lines, claims)]  # fmt: skip
+
+
+def _misread(ratio: float) -> bool:
+    """Whether two numbers are apart by a unit: a thousand times, or more than anybody is wrong by."""
+    apart = max(ratio, 1 / ratio) if ratio > 0 else math.inf
+    return apart >= MISREAD or near(apart, 1000)
 
 
 def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quantity]) -> Iterator[Finding]:
