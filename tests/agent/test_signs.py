@@ -376,3 +376,22 @@ def test_held_out_scores_that_all_stay_are_flat(ways):
 @pytest.mark.parametrize("ways", [(0, 1), (0, 0, 1), (1,)])
 def test_one_test_of_several_that_is_passed_more_often_leaves_none_flat(ways):
     assert holds(read("flat(eval_accuracy)"), passed(*ways)) is None
+
+
+LOSES = "falls(reward_chosen) with rises(reward_margin) and above(chosen_lost, margin_gained)"
+
+
+def preferred(chosen, margin):
+    way = 1 - np.exp(-np.arange(N) / 80)
+    noise = RNG.normal(0, 0.02, N)
+    return asked(reward_chosen=chosen * way + noise, reward_margin=margin * way + noise)
+
+
+@pytest.mark.parametrize(("chosen", "margin"), [(-3.0, 1.2), (-0.9, 0.4)])
+def test_chosen_answers_that_lose_more_than_the_margin_gains_are_a_sign(chosen, margin):
+    assert holds(read(LOSES), preferred(chosen, margin)) is not None
+
+
+@pytest.mark.parametrize(("chosen", "margin"), [(-0.3, 0.9), (-2.0, 4.5), (0.5, 1.5)])
+def test_chosen_answers_that_lose_less_than_the_margin_gains_are_none(chosen, margin):
+    assert holds(read(LOSES), preferred(chosen, margin)) is None

@@ -69,7 +69,7 @@ def number(value: float) -> str:
 
 def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim] = ()) -> dict[str, Quantity]:
     """What follows from settings and counters, by name."""
-    found = [*_batch(settings), *_counted(lines), *shares(lines), *start(settings, lines)]
+    found = [*_batch(settings), *_counted(lines), *shares(lines), *start(settings, lines), *_preferred(lines)]
     out = {q.name: q for q in found}
     step = out.get("tokens_per_step") or out.get("tokens_per_step_logged")
     total = _value(settings, "train_tokens") or next((c.value for c in claims if c.of == "train_tokens"), None)
@@ -128,6 +128,16 @@ def start(settings: Settings, lines: Sequence[Line]) -> Iterator[Quantity]:
         most = math.log(vocabulary) + ABOVE_UNIFORM
         said = f"ln({vocabulary:.0f}) + {ABOVE_UNIFORM:g} = {most:.4g}"
         yield Quantity("loss_at_init", most, said, settings.sources("vocab_size"))
+
+
+def _preferred(lines: Sequence[Line]) -> Iterator[Quantity]:
+    """What the chosen answers have lost of their reward, and what the margin over the rejected ones has gained."""
+    for name, metric, sign in (("chosen_lost", "reward_chosen", -1), ("margin_gained", "reward_margin", 1)):
+        line = next((x for one in lines if one.name == metric and len(x := one.finite()) >= 10), None)
+        if line is not None:
+            first, last = float(np.median(line.values[: max(3, len(line) // 20)])), _at_end(line)
+            said = f"{line.key} {first:.3g} to {last:.3g}"
+            yield Quantity(name, sign * (last - first), said, (line.evidence(0), line.evidence(len(line) - 1)))
 
 
 def _batch(settings: Settings) -> Iterator[Quantity]:
