@@ -192,7 +192,8 @@ _WITHOUT = bounded(
 )
 """What is set and shows nothing of it: no measure of the run alone can deny that, only one without the setting."""
 _BACK = bounded(
-    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|中间|最后|偶尔|而且|并且|也)"
+    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|然后|接着|随后|中间|最后|偶尔|而且|并且|也)"
+    rf"|^(?:and |but )?(?:then|afterwards?)\b"
     rf"|^(?:and |but |also )?(?:much |far |a (?:bit|lot) )?{_MORE}",
     re.IGNORECASE,
 )

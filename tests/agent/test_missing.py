@@ -1,6 +1,7 @@
 """A run is called healthy where the symptom was looked for in series long enough, and nothing that tells is unread."""
 
 import json
+import re
 
 import pytest
 from making import fill
@@ -166,12 +167,51 @@ SPIKED = "".join(
 
 
 @pytest.mark.parametrize(
-    "question", ["loss blew up twice, it is diverging isn't it? stop it?", "loss 蹦了两次尖峰，是不是快炸了？要不要停训"]
+    "question",
+    ["loss blew up twice, it is diverging isn't it? stop it?", "loss 蹦了两次尖峰，是不是快炸了？要不要停训"],
 )
 def test_jumps_that_were_back_at_once_leave_a_curve_that_was_judged_sound(tmp_path, question):
     assert asked(tmp_path / "a", question, **{"train.log": SPIKED}).diagnosis.state == "healthy"
     stays = [x.replace("loss 1.", "loss 3.") if i > 760 else x for i, x in enumerate(SPIKED.splitlines(keepends=True))]
     assert asked(tmp_path / "b", question, **{"train.log": "".join(stays)}).diagnosis.state != "healthy"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["the gradient norm jumps to 6 out of nowhere, should I tighten the clip?", "|g| shot up twice, is that ok?",
+     "loss drops and then falls off a cliff, three spikes so far", "梯度范数蹦出两个尖峰，要不要把裁剪调小？"],
+)  # fmt: skip
+def test_norms_that_jumped_and_were_back_leave_a_curve_that_was_judged_sound(tmp_path, question):
+    assert asked(tmp_path / "a", question, **{"train.log": SPIKED}).diagnosis.state == "healthy"
+    rows = enumerate(SPIKED.splitlines(keepends=True))
+    wild = [re.sub(r"norm [\d.]+", "norm 9.5", x) if i > 300 and i % 9 == 0 else x for i, x in rows]
+    assert asked(tmp_path / "b", question, **{"train.log": "".join(wild)}).diagnosis.state != "healthy"
+
+
+def _scaled(skips):
+    """Half precision: the scale is halved at each skipped step, and doubled after 80 without one."""
+    scale, rows = 2.0**24, []
+    for i in range(200):
+        scale = scale / 2 if skips(i) else scale * 2 if i % 80 == 79 else scale
+        loss = 2.2 + 6 / (1 + i / 20) + 0.004 * (i * 7 % 5)
+        skipped = int(skips(i))
+        rows.append(f"step {i} loss {loss:.4f} grad_norm 0.8 loss_scale {scale:.1f} skipped_steps {skipped} lr 1e-4\n")
+    return "".join(rows)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["the log shows overflow in the first steps and a few more since, is that bad?", "开头几步都溢出了，正常吗？"],
+)
+def test_steps_that_overflow_at_the_start_are_sound_and_many_of_them_are_not(tmp_path, question):
+    for name, skips, healthy in (
+        ("start", lambda i: i < 6 or i in (100, 170), True),
+        ("always", lambda i: i < 6 or i % 7 == 0, False),
+        ("down", lambda i: i < 6 or i > 170, False),
+    ):
+        found = asked(tmp_path / name, question, **{"train.log": _scaled(skips)})
+        assert (found.diagnosis.state == "healthy") == healthy, name
+    assert asked(tmp_path / "unmeasured", question).diagnosis.state == "inconclusive"
 
 
 def _policy(reward, entropy):
@@ -182,7 +222,9 @@ def _policy(reward, entropy):
     )
 
 
-@pytest.mark.parametrize("question", ["KL climbs and entropy keeps falling", "KL 一路涨，entropy 也在掉，是不是训坏了？"])
+@pytest.mark.parametrize(
+    "question", ["KL climbs and entropy keeps falling", "KL 一路涨，entropy 也在掉，是不是训坏了？"]
+)
 def test_a_policy_that_moves_while_its_reward_rises_is_not_wrong_for_that(tmp_path, question):
     for name, rows, states in (
         ("learns", _policy(0.005, 0.002), {"healthy"}),
