@@ -253,7 +253,7 @@ def _own_judge(asked: Question, covered: Sequence[Covered], series: Sequence[Ser
     metrics = {s.metric for s in series}
     trained = stage in RL or bool(metrics & {"kl", "entropy"})
     judged = any(m.startswith("eval_") or m == "accuracy" for m in metrics) or any(held_out(s.key) for s in series)
-    judged = judged or any(c.read_as in JUDGES for c in covered)
+    judged = judged or any(c.read_as in JUDGES for c in covered) or _played(series)
     if rewards and trained and not judged and _REWARD.search(asked.own):
         yield Missing(SAID["own-judge"].say("en"), SAID["own-judge"].say("zh"))
 
@@ -263,6 +263,15 @@ _REWARD = bounded(
     re.IGNORECASE,
 )
 """What asks of the quality of what was trained."""
+
+
+def _played(series: Sequence[Series]) -> bool:
+    """Whether episodes of an environment are played and no answers written: its reward is the task itself."""
+    episodes = any(_EPISODE.search(s.key) or s.axis == "episode" for s in series)
+    return episodes and not any(s.metric in ("response_length", "kl") for s in series)
+
+
+_EPISODE = bounded(r"(?i)(?:^|[/_\s.-])(?:episod(?:e|ic)s?|ep_(?:len|rew(?:ard)?|ret(?:urn)?))(?:$|[/_\s.(-])|回合")
 
 
 def _other_curves(findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:

@@ -104,8 +104,8 @@ KINDS: dict[str, Kind] = table(
             "steps that overflow and are skipped",
             "溢出而跳过的步",
             r"(?<!stack )(?<!memory )(?<!buffer )(?<!context )(?<!cache )\boverflow(?:s|ed|ing)?\b"
-            r"(?! (?:the )?(?:buffer|context|window|disk|page))|\bskip(?:s|ped)\b.{0,12}\b(?:steps?|iterations?|updates?)\b"
-            r"|\b(?:steps?|iterations?|updates?) (?:\w+ ){0,2}skipped\b"
+            r"(?! (?:the )?(?:buffer|context|window|disk|page))|\bskip(?:s|ped)\b.{0,12}"
+            r"\b(?:steps?|iterations?|updates?)\b|\b(?:steps?|iterations?|updates?) (?:\w+ ){0,2}skipped\b"
             r"|(?<!上下文)(?<!长度)(?<![显内]存)溢出|跳过了.{0,6}(?:步|更新)|(?:步|更新)(?:都|一直|总)?被跳过",
             "loss-scale-collapse steps-skipped",
             "skipped_steps loss_scale",

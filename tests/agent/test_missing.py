@@ -235,6 +235,23 @@ def test_a_policy_that_moves_while_its_reward_rises_is_not_wrong_for_that(tmp_pa
         assert ask(question, [tmp_path / name]).diagnosis.state in states, name
 
 
+@pytest.mark.parametrize(
+    "question", ["has the agent really learned to play, the reward is noisy", "奖励在涨，智能体学会了吗？"]
+)
+@pytest.mark.parametrize(
+    ("beside", "healthy"),
+    [(["rollout/ep_len_mean"], True), (["Episodic length/info"], True), (["response_length/mean"], False),
+     (["episode", "response_length/mean"], False)],
+)  # fmt: skip
+def test_the_reward_of_an_environment_needs_no_other_judge(tmp_path, question, beside, healthy):
+    rows = [
+        {"step": i, "reward/mean": 2 + 0.05 * i + 0.2 * (i * 7 % 5), "entropy": 1.1, **{k: 200 + i % 7 for k in beside}}
+        for i in range(150)
+    ]
+    fill(tmp_path, {"history.jsonl": "\n".join(map(json.dumps, rows)) + "\n"})
+    assert (ask(question, [tmp_path]).diagnosis.state == "healthy") == healthy
+
+
 @pytest.mark.parametrize("question", ["it is at 9000/12000 now, all fine?", "12000 of 18000 done", "是不是训坏了？"])
 def test_how_far_a_run_has_come_is_no_complaint(tmp_path, question):
     assert asked(tmp_path, question).diagnosis.state == "healthy"
