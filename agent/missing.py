@@ -24,6 +24,7 @@ from ..tools.phrase import in_chinese, phrases
 from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
+from .question.complaints import GOES_ON
 from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN
@@ -334,8 +335,8 @@ def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
 
 def _of_now(asked: Question) -> bool:
     """Whether only what the curves so far decide is asked: how a measure goes, by a symptom that has a name or by a
-    complaint of the measure. What is planned decides no state."""
-    asks = bool(asked.symptoms) or any(c.metrics for c in asked.complaints)
+    complaint of the measure, or of a run of which the person says that it goes on. What is planned decides no state."""
+    asks = bool(asked.symptoms) or any(c.metrics for c in asked.complaints) or GOES_ON.search(asked.own) is not None
     return asks and not any(s.kind.ends for s in asked.symptoms)
 
 

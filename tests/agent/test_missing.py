@@ -252,6 +252,26 @@ def test_the_reward_of_an_environment_needs_no_other_judge(tmp_path, question, b
     assert (ask(question, [tmp_path]).diagnosis.state == "healthy") == healthy
 
 
+@pytest.mark.parametrize(
+    ("question", "healthy"),
+    [("it is still running, all fine so far?", True), ("now at step 149 of 20000, do we let it go on?", True),
+     ("还在跑，目前正常吗？", True), ("训练跑到 149 步，一切正常吗？", True), ("is this training ok?", False),
+     ("this one is done, is it ok?", False), ("it was still running last night and is gone now, why?", False)],
+)  # fmt: skip
+def test_a_run_that_goes_on_as_the_person_says_is_judged_so_far(tmp_path, question, healthy):
+    found = asked(tmp_path, question, **{"train.yaml": "max_steps: 20000\n"})
+    assert (found.diagnosis.state == "healthy") == healthy
+
+
+@pytest.mark.parametrize(
+    ("name", "healthy"), [("debug-core.log", True), ("debug-internal.log", True), ("train_rank1.log", False)]
+)
+def test_a_link_to_a_trackers_own_log_that_leads_nowhere_hides_nothing(tmp_path, name, healthy):
+    fill(tmp_path, {"train.log": HEALTHY})
+    (tmp_path / name).symlink_to("/nowhere/cache/" + name)
+    assert (ask("is this training ok?", [tmp_path]).diagnosis.state == "healthy") == healthy
+
+
 @pytest.mark.parametrize("question", ["it is at 9000/12000 now, all fine?", "12000 of 18000 done", "是不是训坏了？"])
 def test_how_far_a_run_has_come_is_no_complaint(tmp_path, question):
     assert asked(tmp_path, question).diagnosis.state == "healthy"
