@@ -24,9 +24,11 @@ from ..tools.phrase import in_chinese, phrases
 from ..tools.series import Series, SeriesTable
 from ..tools.vocabulary import VOCABULARY
 from .coverage import Covered
+from .question.complaints import GOES_ON
 from .question.symptoms import Symptom
 from .question.understand import Question
 from .ranking import SHOWN
+from .signs.apart import APART, explained
 from .untold import MOVES, SLOW, Missing, Said, noted_beside, untold
 
 SIGN = "sign-"
@@ -41,21 +43,6 @@ OVERLAP = 0.5
 """Share of the steps of the judged curve that another one has, from which on it is a run of its own. Own judgement."""
 APART_BY = 0.01
 """Part of the level by which the ends of two curves differ, from which on they are two runs. Own judgement."""
-APART = ("group-differs", "rates-differ", "outcome-follows-column")
-"""Findings that parts of a run differ: where nobody says why, no curve beside them makes it healthy."""
-WIDE = 3.0
-"""Times what the groups otherwise differ by, from which on parts of a run that need not be alike are told apart."""
-TESTS = bounded(
-    r"(?i)(?:^|[_\W])(?:(?:eval|test|bench|data)_?)?(?:sets?|benchmarks?|bench|suites?|tasks?|datasets?|subjects?|domains?"
-    r"|categor(?:y|ies))(?:[_\W]|$)|测试集|评测集|数据集|任务|科目|领域|类别"
-)
-"""What names parts of an evaluation, which are as hard as they are."""
-VERDICT = bounded(r"(?:^|_)(?:outcome|verdict|exact|correct(?:ness)?|solved|success|passed|right)(?:_|$)|结果|判定")
-"""What says of an answer whether it is right: that scores and lengths go with it is no matter of parts."""
-BEFORE = bounded(
-    r"(?i)(?:^|[/_.\s-])(?:base(?:line|_?model)?|before|pre_?trained|original)(?:[/_.\s-]|$)|底座|基座|原始|(?:训练|微调)前"
-)
-"""What the model before a training is called."""
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
 JUDGES = ("eval", "generations")
@@ -139,7 +126,7 @@ def missing(
         *(one for c in asked.complaints if (one := untold(c, series, findings, scores, clear))),
         *_own_judge(asked, covered, series, stage),
         *_other_curves(findings, series),
-        *_strange(findings),
+        *_strange(findings, series),
         *_blind(covered, findings, series),
         *_unfinished(checks, _of_now(asked)),
         *(() if any(f.code == FINE and f.data.get("whole") for f in findings) else _short(checks)),
@@ -267,7 +254,7 @@ def _own_judge(asked: Question, covered: Sequence[Covered], series: Sequence[Ser
     metrics = {s.metric for s in series}
     trained = stage in RL or bool(metrics & {"kl", "entropy"})
     judged = any(m.startswith("eval_") or m == "accuracy" for m in metrics) or any(held_out(s.key) for s in series)
-    judged = judged or any(c.read_as in JUDGES for c in covered)
+    judged = judged or any(c.read_as in JUDGES for c in covered) or _played(series)
     if rewards and trained and not judged and _REWARD.search(asked.own):
         yield Missing(SAID["own-judge"].say("en"), SAID["own-judge"].say("zh"))
 
@@ -277,6 +264,15 @@ _REWARD = bounded(
     re.IGNORECASE,
 )
 """What asks of the quality of what was trained."""
+
+
+def _played(series: Sequence[Series]) -> bool:
+    """Whether episodes of an environment are played and no answers written: its reward is the task itself."""
+    episodes = any(_EPISODE.search(s.key) or s.axis == "episode" for s in series)
+    return episodes and not any(s.metric in ("response_length", "kl") for s in series)
+
+
+_EPISODE = bounded(r"(?i)(?:^|[/_\s.-])(?:episod(?:e|ic)s?|ep_(?:len|rew(?:ard)?|ret(?:urn)?))(?:$|[/_\s.(-])|回合")
 
 
 def _other_curves(findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
@@ -306,13 +302,13 @@ def _lies_apart(other: Series, own: Series) -> bool:
     return away > max(APART_BY * abs(float(level.mean())), 3 * float(between.std()) / len(between) ** 0.5)
 
 
-def _strange(findings: Sequence[Finding]) -> Iterator[Missing]:
+def _strange(findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
     """What somebody has to say the meaning of: signs of failures that are more than notes, every such finding where the
     run is judged by few points, and parts of the run that differ."""
     few = any(f.code == FINE and f.data.get("whole") for f in findings)
     for f in findings:
         shown = f.severity in SHOWN and (few or (f.code.startswith(SIGN) and STANDING not in f.data))
-        if shown or f.code == ENDED or (f.code in APART and not _gained(f) and not _by_nature(f)):
+        if shown or f.code == ENDED or (f.code in APART and not explained(f, series)):
             en, zh = (clean(f.say(lang), 120).rstrip(".。") for lang in ("en", "zh"))
             yield Missing(SAID["sign"].say("en", what=en), SAID["sign"].say("zh", what=zh))
 
@@ -331,22 +327,6 @@ def _judges(s: Series) -> bool:
     return s.metric in ("accuracy", "eval_accuracy", "eval_reward") and "token" not in s.key.lower()
 
 
-def _gained(f: Finding) -> bool:
-    """Whether the two parts are the model before the training and after it, and more is right after it."""
-    shares = f.data.get("shares") or {}
-    before = [name for name in shares if BEFORE.search(name)]
-    alone = len(shares) == 2 and len(before) == 1 and f.data.get("what") == "right"
-    return alone and shares[before[0]] == min(shares.values())
-
-
-def _by_nature(f: Finding) -> bool:
-    """Whether the parts need not be alike and differ by little, or are parts of an evaluation, right and wrong ones."""
-    by, gap = str(f.data.get("by", "")), f.data.get("gap")
-    if VERDICT.search(by.lower()):
-        return True
-    return f.data.get("alike") is False and (TESTS.search(by) is not None or (gap is not None and gap < WIDE))
-
-
 def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
     """That the run had not come to its end, unless only something is asked that its curves decide."""
     if not of_now and any(c.name == PLANNED and c.result == "found" for c in checks):
@@ -355,8 +335,8 @@ def _unfinished(checks: Sequence[Check], of_now: bool) -> Iterator[Missing]:
 
 def _of_now(asked: Question) -> bool:
     """Whether only what the curves so far decide is asked: how a measure goes, by a symptom that has a name or by a
-    complaint of the measure. What is planned decides no state."""
-    asks = bool(asked.symptoms) or any(c.metrics for c in asked.complaints)
+    complaint of the measure, or of a run of which the person says that it goes on. What is planned decides no state."""
+    asks = bool(asked.symptoms) or any(c.metrics for c in asked.complaints) or GOES_ON.search(asked.own) is not None
     return asks and not any(s.kind.ends for s in asked.symptoms)
 
 

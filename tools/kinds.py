@@ -396,5 +396,5 @@ def shows(name: str, data: bool = True) -> bool:
 
 def wanted(name: str) -> bool:
     """Whether the name alone promises a part of a run, so that an unreadable file is worth a word."""
-    plain = _PACKED.sub("", name)
-    return bool(_LOG_NAME.search(plain) or _DATA_NAME.search(plain) or any(p.search(plain) for p, _, _ in _BY_NAME))
+    plain, names = _PACKED.sub("", name), (_LOG_NAME, _DATA_NAME, *(p for p, _, _ in _BY_NAME))
+    return not _OF_TRACKER_ITSELF.search(plain) and any(p.search(plain) for p in names)

@@ -192,7 +192,8 @@ _WITHOUT = bounded(
 )
 """What is set and shows nothing of it: no measure of the run alone can deny that, only one without the setting."""
 _BACK = bounded(
-    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|中间|最后|偶尔|而且|并且|也)"
+    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|然后|接着|随后|中间|最后|偶尔|而且|并且|也)"
+    rf"|^(?:and |but )?(?:then|afterwards?)\b"
     rf"|^(?:and |but |also )?(?:much |far |a (?:bit|lot) )?{_MORE}",
     re.IGNORECASE,
 )
@@ -202,6 +203,15 @@ _FOREIGN = bounded(r"[\w-]{1,20}@\d+|\bwin ?-?rate|胜率|命中率|召回率?",
 """Scores that no training loop logs."""
 _WORD = bounded(r"[A-Za-z][A-Za-z0-9_/@.-]{0,40}|[\u3400-\u9fff]{1,20}")
 _HAN = bounded(r"[\u3400-\u9fff]")
+GOES_ON = bounded(
+    r"\bstill (?:running|training|going)\b|\b(?:is|it'?s) (?:currently )?(?:running|training) (?:now|since|for)\b"
+    r"|\bcurrently (?:running|training)\b|\bin progress\b"
+    r"|\b(?:now|it'?s|it is) at (?:about )?(?:(?:step|iter(?:ation)?|update|epoch) ~?\d|\d[\d,.]*[kKmM]?/\d)"
+    r"|\d[kKmM]? ?(?:/|of|out of) ?\d[\d,.]*[kKmM]?(?: (?:steps|updates|iter\w*|epochs))?,? (?:now|done|so far)\b"
+    r"|还在(?:跑|训|进行)|正在(?:跑|训)|(?:跑|训|练)到了?第?\s*[\d.]+\s*[万kK]?\s*(?:步|轮|epoch)|到\s*[\d.]+\s*[万kK]?\s*步了|还没(?:跑|训)完",
+    re.IGNORECASE,
+)
+"""What says that a run has not come to its end yet."""
 LEAST_TOLD = 4
 """Words of a clause that tells something."""
 MOST = 40
@@ -223,7 +233,8 @@ def _told(parts: Sequence[str]) -> Iterator[Complaint]:
     before: tuple[str, ...] = ()
     for clause in parts:
         metrics = _metrics(clause) or (before if _BACK.search(clause) else ())
-        if (len(_words(clause)) >= LEAST_TOLD or _HAN.search(clause)) and not _asks(clause):
+        rest = GOES_ON.sub(" ", clause)
+        if (len(_words(rest)) >= LEAST_TOLD or _HAN.search(rest)) and not _asks(clause):
             yield Complaint(clause, _words(clause), metrics)
         before = metrics
 

@@ -80,12 +80,35 @@ KINDS: dict[str, Kind] = table(
             "a loss that jumps or diverges",
             "loss 突增或发散",
             r"loss.{0,30}\b(?:spik(?:e|es|ed|ing)|explod\w+|diverg\w+|blew up|blows? up|blow(?:n|ing)? up|shot up"
-            r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b|\b(?:blew|blows?|blown"
+            r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b"
+            r"|\b(?:\d{1,2}|two|three|four|several|some|a few|many|big|huge|large) spikes\b|[两三几多]\s*[个次]尖峰"
+            r"|\b(?:blew|blows?|blown"
             r"|blowing) up\b|\b(?:perplexity|ppl).{0,20}(?:explod\w*|jump\w*|spik\w*)|(?:困惑度|ppl).{0,8}(?:涨|飙"
             r"|爆|上升)|loss.{0,12}(?:尖峰|飙|炸|爆"
             r"|发散|(?<!正负)(?<!上下)跳(?!动)|突然|突增|上升|往上|spike)|损失.{0,10}(?:尖峰|飙|炸|发散|(?<!正负)(?<!上下)跳(?!动)|突增|上升)",
             "loss-spike loss-divergence loss-level-shift loss-nonfinite loss-jump-on-resume loss-abnormal-at-start",
             "loss",
+        ),
+        _kind(
+            "norm-up",
+            "a gradient norm that jumps",
+            "梯度范数突增",
+            r"(?:\bgrad(?:ient)?s?[ _-]?norms?|\bg[ _-]?norm|\bgn\b|\|+ ?g(?:rad)?s? ?\|+|梯度(?:范数|norm)?)"
+            r".{0,30}?(?:\b(?:spik(?:e|es|ed|ing)|jump(?:s|ed|ing)?|shot up|shoots? up|blew up|blows? up|bursts?"
+            r"|goes? through the roof)\b|尖峰|飙|跳|突增|突然(?:变大|升高)|毛刺)",
+            "grad-norm-spike grad-norm-climbs grad-norm-nonfinite",
+            "grad_norm",
+        ),
+        _kind(
+            "overflow",
+            "steps that overflow and are skipped",
+            "溢出而跳过的步",
+            r"(?<!stack )(?<!memory )(?<!buffer )(?<!context )(?<!cache )\boverflow(?:s|ed|ing)?\b"
+            r"(?! (?:the )?(?:buffer|context|window|disk|page))|\bskip(?:s|ped)\b.{0,12}"
+            r"\b(?:steps?|iterations?|updates?)\b|\b(?:steps?|iterations?|updates?) (?:\w+ ){0,2}skipped\b"
+            r"|(?<!上下文)(?<!长度)(?<![显内]存)溢出|跳过了.{0,6}(?:步|更新)|(?:步|更新)(?:都|一直|总)?被跳过",
+            "loss-scale-collapse steps-skipped",
+            "skipped_steps loss_scale",
         ),
         _kind(
             "loss-flat",

@@ -31,6 +31,10 @@ AGAINST = ("behind-sibling", "slower-since-restart")
 """Findings of one run against another, with what is set otherwise."""
 JUDGED = {"loss": "loss-spike", "grad_norm": "grad-norm-spike"}
 """Measure -> the check that has judged its spikes."""
+SCORES = ("eval_accuracy", "eval_reward")
+"""Held-out scores, of which a run may have several tests."""
+SOUND = "run-healthy"
+"""The reassurance of a curve that these checks have read whole."""
 
 
 def _moving(part: Part, asked: Asked, up: bool) -> Iterator[Held]:
@@ -61,19 +65,27 @@ def _changed(move: Move, change: Change) -> Held:
 
 
 def _flat(part: Part, asked: Asked) -> Iterator[Held]:
-    for move in asked.of(part.names[0]):
+    """Of a held-out score, all tests together: one that gains nothing beside others that do says nothing."""
+    moves = asked.of(part.names[0])
+    gained = {m.line.file for m in moves if part.names[0] in SCORES and _far(m, m.ends[1] - m.ends[0])}
+    for move in (m for m in moves if m.line.file not in gained):
         small = all(move.share(c) < FAR for c in move.lasting)
         first, last = move.ends
-        near = move.way == "flat" or abs(last - first) <= max(FAR * move.scale, NOISE * move.sigma)
+        near = move.way == "flat" or not _far(move, abs(last - first))
         if len(move.line) >= LEAST_POINTS and small and near and move.way in ("flat", "unclear"):
             level = float(move.ends[1])
             yield Held(f"{move.line.said} stays at {level:.4g}", f"{move.line.said} 保持在 {level:.4g}",
                        (move.line.evidence(len(move.line) - 1),), None, move)  # fmt: skip
 
 
+def _far(move: Move, by: float) -> bool:
+    return by > max(FAR * move.scale, NOISE * move.sigma)
+
+
 def _spikes(part: Part, asked: Asked) -> Iterator[Held]:
     judged = asked.findings.get(JUDGED.get(part.names[0], ""))
-    note = judged is not None and judged.severity == Severity.S3  # single ones, back at once
+    # single ones, back at once, or what the check of a curve that looks well does not call one
+    note = judged.severity == Severity.S3 if judged is not None else part.names[0] in JUDGED and SOUND in asked.findings
     for move in asked.of(part.names[0]):
         for change in move.changes:
             if change.kind == "needle" and move.line.better * (change.after - change.before) <= 0:

@@ -1,6 +1,7 @@
 """A run is called healthy where the symptom was looked for in series long enough, and nothing that tells is unread."""
 
 import json
+import re
 
 import pytest
 from making import fill
@@ -175,6 +176,44 @@ def test_jumps_that_were_back_at_once_leave_a_curve_that_was_judged_sound(tmp_pa
     assert asked(tmp_path / "b", question, **{"train.log": "".join(stays)}).diagnosis.state != "healthy"
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["the gradient norm jumps to 6 out of nowhere, should I tighten the clip?", "|g| shot up twice, is that ok?",
+     "loss drops and then falls off a cliff, three spikes so far", "梯度范数蹦出两个尖峰，要不要把裁剪调小？"],
+)  # fmt: skip
+def test_norms_that_jumped_and_were_back_leave_a_curve_that_was_judged_sound(tmp_path, question):
+    assert asked(tmp_path / "a", question, **{"train.log": SPIKED}).diagnosis.state == "healthy"
+    rows = enumerate(SPIKED.splitlines(keepends=True))
+    wild = [re.sub(r"norm [\d.]+", "norm 9.5", x) if i > 300 and i % 9 == 0 else x for i, x in rows]
+    assert asked(tmp_path / "b", question, **{"train.log": "".join(wild)}).diagnosis.state != "healthy"
+
+
+def _scaled(skips):
+    """Half precision: the scale is halved at each skipped step, and doubled after 80 without one."""
+    scale, rows = 2.0**24, []
+    for i in range(200):
+        scale = scale / 2 if skips(i) else scale * 2 if i % 80 == 79 else scale
+        loss = 2.2 + 6 / (1 + i / 20) + 0.004 * (i * 7 % 5)
+        skipped = int(skips(i))
+        rows.append(f"step {i} loss {loss:.4f} grad_norm 0.8 loss_scale {scale:.1f} skipped_steps {skipped} lr 1e-4\n")
+    return "".join(rows)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["the log shows overflow in the first steps and a few more since, is that bad?", "开头几步都溢出了，正常吗？"],
+)
+def test_steps_that_overflow_at_the_start_are_sound_and_many_of_them_are_not(tmp_path, question):
+    for name, skips, healthy in (
+        ("start", lambda i: i < 6 or i in (100, 170), True),
+        ("always", lambda i: i < 6 or i % 7 == 0, False),
+        ("down", lambda i: i < 6 or i > 170, False),
+    ):
+        found = asked(tmp_path / name, question, **{"train.log": _scaled(skips)})
+        assert (found.diagnosis.state == "healthy") == healthy, name
+    assert asked(tmp_path / "unmeasured", question).diagnosis.state == "inconclusive"
+
+
 def _policy(reward, entropy):
     return "".join(
         f"step {i} loss 0.01 reward {0.3 + reward * i + 0.01 * (i * 7 % 5):.4f} kl {0.0002 * i:.4f} "
@@ -192,6 +231,43 @@ def test_a_policy_that_moves_while_its_reward_rises_is_not_wrong_for_that(tmp_pa
     ):
         fill(tmp_path / name, {"train.log": rows})
         assert ask(question, [tmp_path / name]).diagnosis.state in states, name
+
+
+@pytest.mark.parametrize(
+    "question", ["has the agent really learned to play, the reward is noisy", "奖励在涨，智能体学会了吗？"]
+)
+@pytest.mark.parametrize(
+    ("beside", "healthy"),
+    [(["rollout/ep_len_mean"], True), (["Episodic length/info"], True), (["response_length/mean"], False),
+     (["episode", "response_length/mean"], False)],
+)  # fmt: skip
+def test_the_reward_of_an_environment_needs_no_other_judge(tmp_path, question, beside, healthy):
+    rows = [
+        {"step": i, "reward/mean": 2 + 0.05 * i + 0.2 * (i * 7 % 5), "entropy": 1.1, **{k: 200 + i % 7 for k in beside}}
+        for i in range(150)
+    ]
+    fill(tmp_path, {"history.jsonl": "\n".join(map(json.dumps, rows)) + "\n"})
+    assert (ask(question, [tmp_path]).diagnosis.state == "healthy") == healthy
+
+
+@pytest.mark.parametrize(
+    ("question", "healthy"),
+    [("it is still running, all fine so far?", True), ("now at step 149 of 20000, do we let it go on?", True),
+     ("还在跑，目前正常吗？", True), ("训练跑到 149 步，一切正常吗？", True), ("is this training ok?", False),
+     ("this one is done, is it ok?", False), ("it was still running last night and is gone now, why?", False)],
+)  # fmt: skip
+def test_a_run_that_goes_on_as_the_person_says_is_judged_so_far(tmp_path, question, healthy):
+    found = asked(tmp_path, question, **{"train.yaml": "max_steps: 20000\n"})
+    assert (found.diagnosis.state == "healthy") == healthy
+
+
+@pytest.mark.parametrize(
+    ("name", "healthy"), [("debug-core.log", True), ("debug-internal.log", True), ("train_rank1.log", False)]
+)
+def test_a_link_to_a_trackers_own_log_that_leads_nowhere_hides_nothing(tmp_path, name, healthy):
+    fill(tmp_path, {"train.log": HEALTHY})
+    (tmp_path / name).symlink_to("/nowhere/cache/" + name)
+    assert (ask("is this training ok?", [tmp_path]).diagnosis.state == "healthy") == healthy
 
 
 @pytest.mark.parametrize("question", ["it is at 9000/12000 now, all fine?", "12000 of 18000 done", "是不是训坏了？"])

@@ -351,3 +351,57 @@ def test_a_point_that_sticks_out_to_the_good_side_is_no_spike(measure, way, held
     values = 2.0 * RNG.normal(1, 0.01, N)
     values[200] += way * 1.5
     assert bool(holds(read(f"spikes({measure})"), asked(**{measure: values}))) == held
+
+
+SHOT = np.where(np.arange(N) == 60, 4.0, 1.0)
+"""One point of four times the level."""
+
+
+@pytest.mark.parametrize(
+    "found", [["run-healthy"], ["run-healthy", "grad-norm-spike"], ["loss-spike", "grad-norm-spike"]]
+)
+def test_single_points_that_their_checks_let_pass_are_a_note_and_no_sign(found):
+    notes = [Finding(code, Severity.S3, "seen") for code in found]
+    run = asked(findings=notes, loss=level(2.0) * SHOT, grad_norm=level(0.5) * np.roll(SHOT, -3))
+    assert {h.note for h in holds(read("spikes(grad_norm) before spikes(loss)"), run)} == {True}
+
+
+@pytest.mark.parametrize("found", [[], ["loss-spike", "run-healthy"]])
+def test_points_that_no_check_let_pass_are_more_than_a_note(found):
+    some = [Finding(code, Severity.S2, "seen") for code in found]
+    run = asked(findings=some, loss=level(2.0) * SHOT, grad_norm=level(0.5) * np.roll(SHOT, -3))
+    assert False in {h.note for h in holds(read("spikes(grad_norm) before spikes(loss)"), run)}
+
+
+def passed(*ways):
+    """Held-out scores of several tests in one file, each with its way."""
+    return asked(**{f"val/t{i}/acc": level(0.4 + 0.2 * np.linspace(0, way, N)) for i, way in enumerate(ways)})
+
+
+@pytest.mark.parametrize("ways", [(0,), (0, 0), (0, 0, 0)])
+def test_held_out_scores_that_all_stay_are_flat(ways):
+    assert holds(read("flat(eval_accuracy)"), passed(*ways)) is not None
+
+
+@pytest.mark.parametrize("ways", [(0, 1), (0, 0, 1), (1,)])
+def test_one_test_of_several_that_is_passed_more_often_leaves_none_flat(ways):
+    assert holds(read("flat(eval_accuracy)"), passed(*ways)) is None
+
+
+LOSES = "falls(reward_chosen) with rises(reward_margin) and above(chosen_lost, margin_gained)"
+
+
+def preferred(chosen, margin):
+    way = 1 - np.exp(-np.arange(N) / 80)
+    noise = RNG.normal(0, 0.02, N)
+    return asked(reward_chosen=chosen * way + noise, reward_margin=margin * way + noise)
+
+
+@pytest.mark.parametrize(("chosen", "margin"), [(-3.0, 1.2), (-0.9, 0.4)])
+def test_chosen_answers_that_lose_more_than_the_margin_gains_are_a_sign(chosen, margin):
+    assert holds(read(LOSES), preferred(chosen, margin)) is not None
+
+
+@pytest.mark.parametrize(("chosen", "margin"), [(-0.3, 0.9), (-2.0, 4.5), (0.5, 1.5)])
+def test_chosen_answers_that_lose_less_than_the_margin_gains_are_none(chosen, margin):
+    assert holds(read(LOSES), preferred(chosen, margin)) is None

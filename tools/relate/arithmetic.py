@@ -24,6 +24,8 @@ CLOSE = 0.05
 """Relative difference up to which two numbers are the same: plans are rounded."""
 FACTOR = 1.5
 """A ratio from which on the contradiction is grave."""
+MISREAD = 1e4
+"""A ratio from which on no slip in a plan explains it: one of the numbers is in another unit than it was read in."""
 COUNTERS = {
     "tokens": ("tokens", "consumed_tokens", "total_tokens", "num_tokens", "tokens_seen", "train_tokens", "n_tokens",
                "num_input_tokens_seen", "train_num_input_tokens_seen", "tokens_consumed", "processed_tokens",
@@ -67,7 +69,7 @@ def number(value: float) -> str:
 
 def quantities(settings: Settings, lines: Sequence[Line], claims: Iterable[Claim] = ()) -> dict[str, Quantity]:
     """What follows from settings and counters, by name."""
-    found = [*_batch(settings), *_counted(lines), *shares(lines), *start(settings, lines)]
+    found = [*_batch(settings), *_counted(lines), *shares(lines), *start(settings, lines), *_preferred(lines)]
     out = {q.name: q for q in found}
     step = out.get("tokens_per_step") or out.get("tokens_per_step_logged")
     total = _value(settings, "train_tokens") or next((c.value for c in claims if c.of == "train_tokens"), None)
@@ -128,6 +130,16 @@ def start(settings: Settings, lines: Sequence[Line]) -> Iterator[Quantity]:
         yield Quantity("loss_at_init", most, said, settings.sources("vocab_size"))
 
 
+def _preferred(lines: Sequence[Line]) -> Iterator[Quantity]:
+    """What the chosen answers have lost of their reward, and what the margin over the rejected ones has gained."""
+    for name, metric, sign in (("chosen_lost", "reward_chosen", -1), ("margin_gained", "reward_margin", 1)):
+        line = next((x for one in lines if one.name == metric and len(x := one.finite()) >= 10), None)
+        if line is not None:
+            first, last = float(np.median(line.values[: max(3, len(line) // 20)])), _at_end(line)
+            said = f"{line.key} {first:.3g} to {last:.3g}"
+            yield Quantity(name, sign * (last - first), said, (line.evidence(0), line.evidence(len(line) - 1)))
+
+
 def _batch(settings: Settings) -> Iterator[Quantity]:
     """Replicas, sequences and tokens of a step."""
     world = _value(settings, "world_size")
@@ -158,7 +170,7 @@ def _joined(*parts: str) -> str:
 
 
 def _counted(lines: Iterable[Line]) -> Iterator[Quantity]:
-    """What the log itself counts a step."""
+    """What the log itself counts a step, in tokens and in samples: a step has at least one."""
     for unit, names in COUNTERS.items():
         line = next((x for x in lines if plain(x.key) in names and x.axis == "step" and len(x) >= 5), None)
         if line is None:
@@ -168,6 +180,8 @@ def _counted(lines: Iterable[Line]) -> Iterator[Quantity]:
         if keep.sum() < 4 or (grown[keep] < 0).mean() > 0.05 or not (grown[keep] > 0).mean() > 0.9:
             continue
         each = float(np.median(grown[keep] / steps[keep]))
+        if each < 1:  # counted in thousands, millions or billions
+            continue
         shown = (line.evidence(len(line) - 1), line.evidence(0))
         yield Quantity(f"{unit}_per_step_logged", each, f"{line.key} grows by {number(each)} a step", shown)
 
@@ -176,8 +190,15 @@ def contradictions(
     settings: Settings, lines: Sequence[Line], claims: Sequence[Claim], made: dict[str, Quantity]
 ) -> list[Finding]:
     """Where what was written, what the parts make and what was logged are not the same."""
-    return [*_batches(settings, claims, made), *_lengths(settings, claims, made), *_floor(settings, lines, made),
+    sums = (*_batches(settings, claims, made), *_lengths(settings, claims, made))
+    return [*(f for f in sums if not _misread(f.data["ratio"])), *_floor(settings, lines, made),
             *schedule.undecayed(settings, lines, claims)]  # fmt: skip
+
+
+def _misread(ratio: float) -> bool:
+    """Whether two numbers are apart by a unit: a thousand times, or more than anybody is wrong by."""
+    apart = max(ratio, 1 / ratio) if ratio > 0 else math.inf
+    return apart >= MISREAD or near(apart, 1000)
 
 
 def _batches(settings: Settings, claims: Sequence[Claim], made: dict[str, Quantity]) -> Iterator[Finding]:

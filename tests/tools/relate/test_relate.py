@@ -299,6 +299,23 @@ def test_a_counter_of_the_log_is_held_against_the_parts():
     assert codes(relate(SeriesTable(), [counted], settings(**WHOLE))) == ["batch-contradicts-log"]
 
 
+@pytest.mark.parametrize("of", [1e3, 1e6, 1e9], ids=["thousands", "millions", "billions"])
+def test_a_counter_in_another_unit_contradicts_no_plan(of):
+    counted = table(steps(every=50), column("tokens", np.arange(1, N + 1) * 50 * 2_097_152 / of))
+    plan = [Claim("train_tokens", 4.2e10, "tokens", "42B tokens", "plan.md", 2),
+            Claim("max_steps", 20_000, "steps", "20k steps", "plan.md", 2)]  # fmt: skip
+    assert codes(relate(SeriesTable(), [counted], Settings(), claims=plan)) == []
+    assert codes(relate(SeriesTable(), [counted], settings(**WHOLE))) == []
+
+
+@pytest.mark.parametrize("wrong", [2, 8, 64])
+def test_a_counter_contradicts_a_plan_that_is_off_by_a_factor(wrong):
+    counted = table(steps(every=50), column("tokens", np.arange(1, N + 1) * 50 * 2_097_152.0))
+    plan = [Claim("train_tokens", 4.2e10, "tokens", "42B tokens", "plan.md", 2),
+            Claim("max_steps", 20_000 * wrong, "steps", "steps", "plan.md", 2)]  # fmt: skip
+    assert codes(relate(SeriesTable(), [counted], Settings(), claims=plan)) == ["batch-contradicts-plan"]
+
+
 def test_a_rate_at_its_floor_long_before_the_end_is_told():
     way = np.maximum(3e-5, 3e-4 * (1 - np.arange(N) / 300))
     rate = table(steps(), column("lr", way, of="learning_rate"))

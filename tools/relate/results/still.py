@@ -67,16 +67,34 @@ def _told(runs: list[Line]) -> Finding | None:
 def goal_stays(lines: Sequence[Line]) -> list[Finding]:
     """A held-out or trained reward that rises for certain, and a share of right answers beside it that does not.
 
-    The reward is then paid for something else: a format, a part of the way, a worse answer.
+    The reward is then paid for something else: a format, a part of the way, a worse answer. Where another test of the
+    same run is passed more often, it is paid for that; the trained problems are no test of a held-out one.
     """
     whole = [x for line in lines if not line.group and len(x := line.finite()) >= LONG]
     rewards = [x for x in whole if x.name in ("reward", "eval_reward") and rises(x)]
-    for goal in sorted((x for x in whole if _is_goal(x)), key=lambda x: not HELD.search(plain(x.key))):
-        beside = [r for r in rewards if r.file == goal.file and r.attempt == goal.attempt and r.key != goal.key]
-        first, last = _ends(goal.values)
-        if beside and last - first < MOVES and goal.values.max() > 0 and goal.values.max() < TOP * _whole(goal.values):
-            return [_paid(beside[0], goal, first, last)]
+    goals = sorted((x for x in whole if _is_goal(x)), key=lambda x: not _held(x))
+    gained = [x for x in goals if _gain(x) >= MOVES and rises(x)]
+    for goal in goals:
+        beside = [r for r in rewards if _of_one(r, goal)]
+        open_ = 0 < goal.values.max() < TOP * _whole(goal.values)
+        others = any(_of_one(x, goal) and _held(x) >= _held(goal) for x in gained)
+        if beside and open_ and not others and _gain(goal) < MOVES:
+            return [_paid(beside[0], goal, *_ends(goal.values))]
     return []
+
+
+def _of_one(one: Line, other: Line) -> bool:
+    """Whether two measures are of one run."""
+    return one.file == other.file and one.attempt == other.attempt and one.key != other.key
+
+
+def _held(line: Line) -> bool:
+    return HELD.search(plain(line.key)) is not None
+
+
+def _gain(line: Line) -> float:
+    first, last = _ends(line.values)
+    return last - first
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:

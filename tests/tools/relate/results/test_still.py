@@ -61,6 +61,23 @@ def test_a_goal_that_rises_with_its_reward_is_not(tmp_path):
     assert goal_stays(lines(tmp_path, rising)) == []
 
 
+def passing(key, gain, first="val_easy_acc"):
+    """A reward that rises, a test that stays, and another one."""
+    return [r | {key: 0.3 + gain * i} for i, r in enumerate(paid(0.85, first))]
+
+
+@pytest.mark.parametrize(
+    ("key", "first"), [("val_hard_acc", "val_easy_acc"), ("eval/olympiad/pass@1", "eval/gsm/pass@1")]
+)
+def test_a_test_that_stays_beside_one_that_is_passed_more_often_is_not(tmp_path, key, first):
+    assert goal_stays(lines(tmp_path, passing(key, 0.006, first))) == []
+
+
+@pytest.mark.parametrize(("key", "gain"), [("val_hard_acc", -0.006), ("train_solved_rate", 0.02)])
+def test_a_test_that_stays_beside_one_that_falls_and_trained_problems_is_told(tmp_path, key, gain):
+    assert [f.code for f in goal_stays(lines(tmp_path, passing(key, gain)))] == ["goal-stays-while-reward-rises"]
+
+
 STAYS = [0.44, 0.46, 0.42, 0.45, 0.43, 0.47, 0.44, 0.43]
 
 
