@@ -102,6 +102,14 @@ def test_a_bound_in_a_table_is_a_promise_whatever_its_unit_and_the_order_of_word
     assert ("target-missed" in codes(tmp_path, files)) is missed
 
 
+@pytest.mark.parametrize(("kinds", "missed"), [
+    (("limit", "seen"), True), (("CONTENT_REQUIREMENT:SHORT_AND_TO_THE_POINT_AND_ON_TOPIC", "TONE:POLITE"), False),
+])  # fmt: skip
+def test_a_kind_of_row_that_speaks_of_a_requirement_is_no_promise(tmp_path, kinds, missed):
+    rows = [("id", "kind", "tool_latency_s"), ("q1", kinds[0], 2), ("q2", kinds[1], 8)]
+    assert ("target-missed" in codes(tmp_path, {"each.csv": csv(*rows)})) is missed
+
+
 CARD = """# Cache study
 
 ## {head}

@@ -44,6 +44,8 @@ class Said:
     """File and labels of the row, as words."""
     label: str
     place: Evidence
+    row: str = ""
+    """The words of the short labels of its row, with which `about` ends."""
 
 
 def reported(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Said]:
@@ -66,7 +68,7 @@ def _of(table: Table) -> Iterator[Said]:
         for name, value in (*_bounds(cells), *beside.items()):
             said = texts(named)[i] if named is not None and plain(name) in VALUES else name
             yield Said(said, value, beside, f"{stem} {plain(table.part)} {about}", label,
-                       Evidence(table.file, line, metric=said, value=value, text=label))  # fmt: skip
+                       Evidence(table.file, line, metric=said, value=value, text=label), about)  # fmt: skip
 
 
 def _bounds(cells: list[str]) -> Iterator[tuple[str, float]]:

@@ -47,6 +47,8 @@ def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
         return
 
 
+LABEL = 8
+"""Words of a label at most. Ours."""
 FEW_ROWS = 4
 """Values of one name in a file up to which the label of one of them can say that it is the promise; in a list of many
 rows a label is the name of its row. Ours."""
@@ -82,11 +84,12 @@ def _of_one(s: Said, speeds: list[Said], others: list[Said]) -> bool:
     only where it is the one number of its name there: several are results for that target of something else."""
     if PROMISED.search(plain(s.name)):
         return True
-    if PROMISED.search(plain(s.label)):
-        return sum(o.name == s.name and o.place.file == s.place.file for o in speeds + others) <= FEW_ROWS
-    where = s.about.removesuffix(plain(s.label))
+    if PROMISED.search(s.row):
+        short = len(s.row.split("_")) <= LABEL  # a row of many words that speaks of a goal promises nothing
+        return short and sum(o.name == s.name and o.place.file == s.place.file for o in speeds + others) <= FEW_ROWS
+    where = s.about.removesuffix(s.row)
     return not any(o.name == s.name and o.place.file == s.place.file and o.value != s.value
-                   and o.about.removesuffix(plain(o.label)) == where for o in speeds)  # fmt: skip
+                   and o.about.removesuffix(o.row) == where for o in speeds)  # fmt: skip
 
 
 def _around(s: Said) -> str:
