@@ -72,3 +72,39 @@ def test_a_level_memory_of_the_gpu_does_not_speak_against_a_leak_of_the_host(tmp
     top = ask("why was it killed?", [fill(tmp_path, HOST)]).diagnosis.top
     assert top.entry.id == "memory-leak"
     assert not top.against
+
+
+GATE = """
+import time
+from fastapi import FastAPI
+
+app = FastAPI()
+OPEN = {}
+
+
+@app.post("/v2/say")
+async def say(request_id: str, body: dict):
+    OPEN[request_id] = (time.time(), body)
+    answer = await backend(body)
+    {done}
+    return answer
+"""
+
+
+def usage(grows):
+    """A monitor's table of a service under steady load."""
+    rows = [f"{60 * i},{(400 + 30 * i * grows) / 1024:.3f},{12 + i % 3}" for i in range(120)]
+    return "\n".join(["t_s,front_rss_gib,open_fds", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(("grows", "done", "state"), [
+    (1, "pass", "diagnosed"), (1, "OPEN.pop(request_id)", "inconclusive"), (0, "pass", "inconclusive"),
+])  # fmt: skip
+def test_a_service_whose_memory_grows_is_diagnosed_by_what_it_never_takes_out(tmp_path, grows, done, state):
+    run = fill(tmp_path, {"mem.csv": usage(grows), "front/app.py": GATE.replace("{done}", done)})
+    answer = ask("may it go live?", [run])
+    assert answer.diagnosis.state == state
+    if state == "diagnosed":
+        assert answer.diagnosis.top.entry.id == "memory-leak"
+        assert "pop" in answer.proposal.new
+        assert "front/app.py:11" in answer.text

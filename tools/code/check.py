@@ -75,7 +75,7 @@ TRAINING = (
     "裁判",
 )
 """Words of which every program that trains, evaluates or serves a model has one."""
-EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up")
+EVERYWHERE = ("key-in-code", "pickle-from-elsewhere", "iterator-used-up", "kept-for-each-request")
 HUMP = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 """Where a part of a name ends without `_`: `valLoader`, `val2`."""
 SILENT = re.compile(r"#\s{0,9}triage:\s{0,9}(?:ignore|off)(?:\[([\w\s,-]{0,400})\])?", re.IGNORECASE)

@@ -15,9 +15,10 @@ import numpy as np
 from ..documents.event import Event
 from ..findings import Evidence, Finding, Severity, declare
 from ..operation.requests.serving import part_of
+from ..patterns import bounded
 from .changes import Change
 from .clock import Clock
-from .line import Line, place
+from .line import Line, means, place
 from .moves import NEAR, Move, described, facts, shown
 
 ONSET = "onset and its company"
@@ -48,6 +49,10 @@ AS_FAST = 0.95
 """Share of a throughput that is still the same. Own judgement."""
 FEWER = 0.8
 """Share of the requests that ran before, up to which a server has less to do. Own judgement."""
+DEMAND = bounded(
+    r"(?:^|_)(?:offered|arrivals?|arriving|incoming|demand|users?|clients?|concurrency|in_?flight)(?:_|$)|到达|并发|在线"
+)
+"""What is asked of a server, whatever it does: no rate of answers."""
 AT_PEAK, STEADY, STEADIER = 0.95, 500, 4
 """Part of the peak at which the rate is at it, steps there, and times the steps up to it, from which on it is long."""
 AT_ONCE = 3
@@ -112,15 +117,23 @@ def _with_more(line: Line) -> bool:
 
 
 def _less_asked(move: Move, change: Change, found: Sequence[Move]) -> bool:
-    """Whether a server's rate follows how much is asked of it: fewer requests run at once, and none waits."""
-    if move.line.name not in SPEED:
+    """Whether a server's rate follows how much is asked of it: what is offered falls there as much, or
+    fewer requests run at once, and none waits."""
+    if move.line.name not in SPEED or not change.before:
         return False
-    beside = {part: m.line for m in found if m.line.file == move.line.file and (part := part_of(m.line.key))}
-    if not {"running", "waiting"} <= beside.keys():
-        return False
-    at = move.line.x[change.i]
-    runs, waits = (_sides(beside[part], at) for part in ("running", "waiting"))
-    return runs[1] <= FEWER * runs[0] and waits[1] == 0
+    near = [m for m in found if (m.line.file, m.line.axis) == (move.line.file, move.line.axis)]
+    parts = {part: m for m in near if (part := part_of(m.line.key))}
+    idle = "waiting" in parts and _sides(parts["waiting"].line, move.line.x[change.i])[1] == 0
+    asked = [m for m in near if means(DEMAND, m.line.key) or (idle and m is parts.get("running"))]
+    return any(_fell(m, move, change) for m in asked)
+
+
+def _fell(load: Move, move: Move, change: Change) -> bool:
+    """Whether a load falls where a rate does, by most of its part."""
+    low, high = move.span(change)
+    beside = (c for c in load.lasting if _when(load, c, low, high, 0.0) == "with")
+    part = change.after / change.before
+    return any(c.before > 0 and c.after <= FEWER * c.before and c.after / c.before <= part / FEWER for c in beside)
 
 
 def _more_done(move: Move, change: Change, found: Sequence[Move]) -> bool:

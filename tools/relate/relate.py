@@ -350,7 +350,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
             *runaway.run_on(r.lines, r.settings),
             *worsening.worsened(r.lines),
             *worsening.scores_fell(r.lines),
-            *laden.of_load_tests(r.tables, r.lines),
+            *laden.of_load_tests(r.tables, r.lines, r.stated),
             *steady.kept(r.lines, r.settings),
             *prefix.prefix_lost(r.tables, r.lines),
             *(*drafted.drafted(r.tables, r.lines), *budget.at_budget(r.lines, r.settings), *retried.retried(r.tables)),

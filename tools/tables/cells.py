@@ -122,7 +122,8 @@ def _understand(cells: Sequence[Any], how: Marks) -> Cells:
         found = read(bare)
         if found is not None and (what != "clock" or _on_the_clock(filled)):
             return Cells(what, found, None, "s" if what != "time" else "")
-    return _numbers(bare, how) or Cells("text", None, _objects(texts))
+    bounds = len(filled) > 1 and all(t[0] in "<>≤≥" for t in filled)  # what was asked for, and not what was measured
+    return (None if bounds else _numbers(bare, how)) or Cells("text", None, _objects(texts))
 
 
 def _on_the_clock(filled: Sequence[str]) -> bool:

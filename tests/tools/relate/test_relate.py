@@ -91,6 +91,17 @@ def test_a_servers_rate_that_falls_with_what_is_asked_of_it_is_no_symptom(runnin
     ] == grades
 
 
+@pytest.mark.parametrize(("name", "beside", "grades"), [
+    ("offered_rps", (64, 12), []), ("arrivals/s", (64, 12), []), ("在线用户", (64, 12), []),
+    ("offered_rps", (64, 64), ["S2"]), ("rps", (64, 12), ["S2"]), ("offered_rps", (64, 48), ["S2"]),
+], ids=["offered", "arrivals", "users", "as much", "answered", "a little less"])  # fmt: skip
+def test_a_rate_that_wanes_with_what_is_offered_is_no_symptom(name, beside, grades):
+    served = table(steps(), column("tok/s", stepped(6400, 1200, 300), of="tokens_per_second"),
+                   column(name, stepped(*beside, 300)))  # fmt: skip
+    found = relate(SeriesTable(), [served]).findings
+    assert [f.severity for f in found if f.code == "onset" and f.data["metric"] == "tokens_per_second"] == grades
+
+
 def test_series_of_a_log_and_columns_of_a_monitor_meet_at_one_onset():
     values = stepped(410e3, 233e3, 400)
     log = Series("tokens_per_second", "tok/s", np.arange(1, N + 1), values, np.arange(1, N + 1), "train.log")

@@ -91,6 +91,25 @@ def test_a_promise_and_a_measurement_lie_in_two_files(tmp_path):
     assert not codes(tmp_path, {"bench.json": bench}, said("sla.yaml", p95_latency_ms=7000))
 
 
+@pytest.mark.parametrize(("goal", "missed"), [
+    ("| P99 TTFT | < 0.6 s |", True), ("| ttft p99 | ≤ 600 ms |", True), ("| TTFT P99 | 不超过 600 毫秒 |", True),
+    ("| TTFT p99 | < 0.8 s |", False), ("| TTFT p95 | < 100 ms |", False), ("| TTFT p99 before | 600 ms |", False),
+])  # fmt: skip
+def test_a_bound_in_a_table_is_a_promise_whatever_its_unit_and_the_order_of_words(tmp_path, goal, missed):
+    bench = json.dumps({"p50_ttft_ms": 120.0, "ttft_ms_p99": 742.0, "failed": 0})
+    goals = f"| measure | wanted | by |\n|---|---|---|\n{goal} ops |\n| tokens/s | > 10 | ops |\n| e2e | < 9 s | qa |\n"
+    files = {"bench.json": bench, "goals.md": goals}
+    assert ("target-missed" in codes(tmp_path, files)) is missed
+
+
+@pytest.mark.parametrize(("kinds", "missed"), [
+    (("limit", "seen"), True), (("CONTENT_REQUIREMENT:SHORT_AND_TO_THE_POINT_AND_ON_TOPIC", "TONE:POLITE"), False),
+])  # fmt: skip
+def test_a_kind_of_row_that_speaks_of_a_requirement_is_no_promise(tmp_path, kinds, missed):
+    rows = [("id", "kind", "tool_latency_s"), ("q1", kinds[0], 2), ("q2", kinds[1], 8)]
+    assert ("target-missed" in codes(tmp_path, {"each.csv": csv(*rows)})) is missed
+
+
 CARD = """# Cache study
 
 ## {head}

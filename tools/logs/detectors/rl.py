@@ -18,7 +18,7 @@ from .detector import S1, S2, S3, Track, detector, finding, points_detector, whe
 from .evaluation import way
 from .groups import idle
 from .preference import of_completions
-from .robust import finite, head_tail, mann_kendall, means, noise, onset, start_end
+from .robust import finite, head_tail, is_list, mann_kendall, means, noise, onset, start_end
 
 LEAST = 10
 """Points below which no trend is judged. Own judgement."""
@@ -220,7 +220,7 @@ def policy_score_zero(track: Track) -> Iterator[Finding]:
         values = points.values
         if len(values) < 8 or not track.is_rl or way(series.key) != UP or np.any(values[-2:]) or not np.any(values):
             continue
-        if SPREAD.search(series.key) or values.min() < 0:
+        if SPREAD.search(series.key) or values.min() < 0 or is_list(series):
             continue
         before, last = float(values[: -(len(values) // 3)].mean()), float(values[-(len(values) // 3) :].mean())
         if last < 0.5 * before:
@@ -266,7 +266,7 @@ def response_length(points: Series, track: Track) -> Iterator[Finding]:
     from threefold without a rising reward. Numbers beyond 30%: own judgement.
     """
     ends = first, last = start_end(points.values)
-    if first <= 0:
+    if first <= 0 or is_list(points):
         return
     reward = track.points("reward", 8)
     better = reward is not None and mann_kendall(reward.values)[1] > 3

@@ -129,6 +129,18 @@ def mann_kendall(values: np.ndarray) -> tuple[float, float]:
     return s / (n * (n - 1) / 2), float(z)
 
 
+LIST = 0.6
+"""Mean square of the steps between neighbours over that of chance, from which on values are no curve. Own judgement."""
+
+
+def is_list(series: Series) -> bool:
+    """Whether what a log says without a step is of one thing after the other, and no way: each value is as far in
+    rank from the one before as from any other. What changes its level for good does not."""
+    ranks = finite(series).values.argsort(kind="stable").argsort().astype(float)
+    chance = 2 * float(np.var(ranks)) if len(ranks) > 2 else 0.0
+    return series.step_is == "line" and chance > 0 and float(np.mean(np.diff(ranks) ** 2)) >= LIST * chance
+
+
 def onset(outside: np.ndarray) -> int | None:
     """Index from which every later point is outside the healthy band, None when the last one is inside."""
     if not len(outside) or not outside[-1]:

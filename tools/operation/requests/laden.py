@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from ...findings import Evidence, Finding, Severity
+from ...documents.stated import Stated
+from ...findings import Finding, Severity
 from ...patterns import bounded
 from ...relate.line import Line, means, plain
-from ...tables.table import Column, Table
-from .loads import AT_ONCE, unserved
+from ...relate.reported.read import reported
+from ...relate.reported.sides import held_against
+from ...tables.table import Table
+from .counted import SENT, column
+from .loads import ALL, AT_ONCE, Load, unserved
 from .tested import QUANTILE, sound
 from .worsening import of_time
 
@@ -33,12 +36,14 @@ DONE = bounded(
 )
 """Requests that are answered in a second."""
 TOKENS = bounded(
-    r"^(?:(?:total|output|out|gen(?:eration)?|decode|aggregate|system|overall)_)?(?:tokens?_|tok_)?throughput(?:_mean|_avg)?"
-    r"(?:_(?:tok(?:en)?s?_?(?:per_)?s(?:ec(?:ond)?)?|tps))?$|^(?:total_|aggregate_|system_|output_)(?:tok(?:en)?s?_(?:per_)?s(?:ec(?:ond)?)?"
+    r"^(?:(?:total|output|out|gen(?:eration)?|decode|agg(?:regate)?|system|overall)_)?(?:tokens?_|tok_)?throughput(?:_mean|_avg)?"
+    r"(?:_(?:tok(?:en)?s?_?(?:per_)?s(?:ec(?:ond)?)?|tps))?$|^(?:total_|agg(?:regate)?_|system_|output_)(?:tok(?:en)?s?_(?:per_)?s(?:ec(?:ond)?)?"
     r"|tps)$|^总?吞吐量?$"
 )
 """Tokens of all requests in a second; a bare `tokens_per_second` may be that of one of them."""
 LENGTHS = bounded(r"^(?:random_|mean_|avg_)?(?:input|output|prompt)_(?:len(?:gth)?|tokens)$")
+SUMS = bounded(r"^total_(?:input|output|prompt|generated)_tokens$")
+"""Tokens of all requests of a test."""
 EXPLODES, BEYOND = 5.0, 2.0
 """Factor by which the latency grows from one load to the next, and by which it grows more than the load."""
 ALONE = 10.0
@@ -58,42 +63,28 @@ WHY = {
 }
 
 
-class Load(NamedTuple):
-    """One load test."""
-
-    table: Table
-    row: int
-    of: Column
-    load: float
-    done: float | None
-    """Requests, or tokens of all, that were answered in a second; None where nothing tells."""
-    by: str = ""
-    """What says so."""
-
-    def value(self, column: str) -> float:
-        found = (c for c in self.table.columns if c.name == column and c.values.dtype.kind == "f")
-        return next((float(c.values[self.row]) for c in found), np.nan)
-
-    def place(self, column: str) -> Evidence:
-        value = self.value(column)
-        line = int(self.table.lines[self.row]) or None
-        return Evidence(self.table.file, line, metric=column, value=value, text=f"{self.of.name} {self.load:g}")
-
-
-def of_load_tests(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
+def of_load_tests(tables: Sequence[Table], lines: Sequence[Line], stated: Sequence[Stated] = ()) -> list[Finding]:
     """What load tests say: those that fail or explode, and where none does, that they are sound."""
     over = [*unserved(tables), *overrun(tables)]
-    return over if any(f.severity < Severity.S3 for f in over) else [*over, *sound(tables, lines)]
+    if any(f.severity < Severity.S3 for f in over):
+        return over
+    kept = sum(1 for one in held_against(reported(tables, stated)) if not one.missed)
+    return [*over, *sound(tables, lines, _groups(tables), kept)]
 
 
-def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
-    """The latency of the slowest, or the one that grows most, between two loads where the server falls behind."""
+def _groups(tables: Sequence[Table]) -> list[list[Load]]:
+    """The loads of each test that are compared."""
     kinds: dict[tuple[object, ...], list[Load]] = {}
     for table in tables:
         for row in range(len(table)) if len(table) <= MOST and not _of_time(table) else ():
             if (load := _load(table, row)) is not None:
                 kinds.setdefault(_kind(load), []).append(load)
-    groups = [group for loads in kinds.values() for group in _apart(loads)]
+    return [group for loads in kinds.values() for group in _apart(loads)]
+
+
+def overrun(tables: Sequence[Table]) -> Iterator[Finding]:
+    """The latency of the slowest, or the one that grows most, between two loads where the server falls behind."""
+    groups = _groups(tables)
     found = [step for loads in groups for step in _steps(loads)]
     if found:
         step = max(found, key=lambda step: (_collapsed(*step[:2]), _quantile(step[2]), step[3]))
@@ -147,6 +138,10 @@ def _kind(load: Load) -> tuple[object, ...]:
         if c.role == "group" or (c.values.dtype.kind == "f" and means(LENGTHS, c.name)):
             value = c.values[load.row]
             said.append((plain(c.name), str(value) if c.values.dtype.kind == "O" else f"{value:.2g}"))
+    sent = column(load.table, SENT, ALL)
+    for c in load.table.columns if sent is not None and sent.values[load.row] > 0 else ():
+        if c.values.dtype.kind == "f" and means(SUMS, c.name):
+            said.append((plain(c.name), f"{c.values[load.row] / sent.values[load.row]:.1g}"))
     return tuple(said)
 
 
@@ -156,10 +151,10 @@ def _steps(loads: Sequence[Load]) -> Iterator[tuple[Load, Load, str, float]]:
     if len(order) < len(loads):
         return  # one load was tried more than once: something else was turned
     for before, after in pairwise(order):
-        for column in after.table.columns:
-            old, new = before.value(column.name), after.value(column.name)
-            if of_time(column.name) and old > 0 and _over(before, after, new / old):
-                yield before, after, column.name, new / old
+        for name in (c.name for c in after.table.columns):
+            old, new = before.value(name), after.value(name)
+            if of_time(name) and old > 0 and _over(before, after, new / old):
+                yield before, after, name, new / old
 
 
 def _over(before: Load, after: Load, factor: float) -> bool:

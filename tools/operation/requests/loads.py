@@ -23,7 +23,7 @@ FAILURES = bounded(r"(?:^|_)(?:failed|failures|total_errors)_?(?:requests|querie
 """One count of all that failed, whatever the reason."""
 GOOD = bounded(r"(?:^|_)(?:successful|success|succeeded|completed|ok)_?(?:requests|queries|calls)?$")
 AT_ONCE = bounded(
-    r"(?:^|_)(?:concurrency|concurrent_(?:users|requests|clients)|num_(?:users|clients|workers)|max_concurrency)$"
+    r"(?:^|_)(?:concurrency|conc|concurrent_(?:users|requests|clients)|num_(?:users|clients|workers)|max_concurrency)$"
 )
 TIME = bounded(r"(?:^|_)(?:total_)?(?:duration|wall_time|elapsed|total_time|benchmark_duration)(?:_s|_sec|_seconds)?$")
 LATENCY = bounded(
@@ -49,6 +49,28 @@ class Tried(NamedTuple):
     @property
     def share(self) -> float:
         return self.failed / self.sent
+
+
+class Load(NamedTuple):
+    """One load test."""
+
+    table: Table
+    row: int
+    of: Column
+    load: float
+    done: float | None
+    """Requests, or tokens of all, that were answered in a second; None where nothing tells."""
+    by: str = ""
+    """What says so."""
+
+    def value(self, column: str) -> float:
+        found = (c for c in self.table.columns if c.name == column and c.values.dtype.kind == "f")
+        return next((float(c.values[self.row]) for c in found), np.nan)
+
+    def place(self, column: str) -> Evidence:
+        value = self.value(column)
+        line = int(self.table.lines[self.row]) or None
+        return Evidence(self.table.file, line, metric=column, value=value, text=f"{self.of.name} {self.load:g}")
 
 
 def unserved(tables: Sequence[Table]) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...documents.stated import Stated
 from ...findings import Evidence
+from ...patterns import bounded
 from ...tables.table import Table
 from ...tables.vocabulary import VALUES
 from ..distributions import texts
@@ -22,6 +23,11 @@ from ..line import plain
 MOST_ROWS, MOST_FILES = 60, 200
 NAMING, WORDS = 40, 5
 """Bytes and words up to which a cell names what its row is about; a longer one is a text that was counted or scored."""
+BOUND = bounded(
+    r"(?i)^\s{0,4}(?:<=?|≤|>=?|≥|under|below|above|at (?:most|least)|no more than|max\.?|min\.?|小于|低于|大于|高于"
+    r"|不超过|不低于|至多|至少)\s{0,4}(?P<number>\d[\d,]{0,12}(?:\.\d{1,6})?)\s{0,4}(?P<unit>[^\W\d][\w/]{0,11}|%)?\s{0,4}$"
+)
+"""A cell that is a bound and nothing else."""
 RESULTS = (".json", ".yaml", ".yml", ".toml", ".txt", ".md")
 
 
@@ -38,6 +44,8 @@ class Said:
     """File and labels of the row, as words."""
     label: str
     place: Evidence
+    row: str = ""
+    """The words of the short labels of its row, with which `about` ends."""
 
 
 def reported(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Said]:
@@ -57,10 +65,18 @@ def _of(table: Table) -> Iterator[Said]:
         about = plain(" ".join(c for c in cells if len(c.encode()) <= NAMING and c.count(" ") < WORDS)[:200])
         beside = {c.name: float(c.values[i]) for c in numbers if np.isfinite(c.values[i])}
         line = int(table.lines[i]) or None
-        for name, value in beside.items():
+        for name, value in (*_bounds(cells), *beside.items()):
             said = texts(named)[i] if named is not None and plain(name) in VALUES else name
             yield Said(said, value, beside, f"{stem} {plain(table.part)} {about}", label,
-                       Evidence(table.file, line, metric=said, value=value, text=label))  # fmt: skip
+                       Evidence(table.file, line, metric=said, value=value, text=label), about)  # fmt: skip
+
+
+def _bounds(cells: list[str]) -> Iterator[tuple[str, float]]:
+    """(name, number) of a cell that says below or above which number what the row is about must lie: `< 800 ms`."""
+    about = next((cell for cell in cells if not BOUND.search(cell)), "")
+    for cell in cells:
+        if about and (m := BOUND.search(cell)):
+            yield f"target {about} {m['unit'] or ''}".strip(), float(m["number"].replace(",", ""))
 
 
 def objects(stated: Sequence[Stated], read: set[str]) -> Iterator[Said]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
@@ -20,7 +21,8 @@ PROMISED = bounded(
 is a value that was tried."""
 SLOWER = bounded(r"latency|ttft|tpot|itl|e2e|time_to|p9[059]|延迟|首字|时延")
 FASTER = bounded(r"(?:^|_)(?:qps|rps|throughput|tok(?:ens)?_?(?:per_?)?s(?:ec)?|requests_per_s\w*)(?:_|$)|吞吐|每秒")
-UNIT = bounded(r"_(?:ms|s|sec|seconds|mean|avg)$")
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "毫秒": 1e-3, "秒": 1.0}
+NO_PART = frozenset((*UNITS, "mean", "avg"))
 MISSED = 1.1
 """Factor beyond a target from which on it is missed. Own judgement."""
 
@@ -45,24 +47,36 @@ def longer_and_shorter(said: Sequence[Said]) -> Iterator[Finding]:
         return
 
 
+LABEL = 8
+"""Words of a label at most. Ours."""
 FEW_ROWS = 4
 """Values of one name in a file up to which the label of one of them can say that it is the promise; in a list of many
 rows a label is the name of its row. Ours."""
 
 
+class Held(NamedTuple):
+    """What was measured beside what is promised."""
+
+    target: Said
+    measured: Said
+    missed: bool
+
+
 def targets(said: Sequence[Said]) -> Iterator[Finding]:
+    """The first promise that was missed."""
+    yield from (_missed(one.target, one.measured) for one in islice((h for h in held_against(said) if h.missed), 1))
+
+
+def held_against(said: Sequence[Said]) -> Iterator[Held]:
     """What a server was measured at, beside what a file of the run promises under the same name."""
     speeds = [s for s in said if PROMISED.search(_around(s)) and (means(SLOWER, s.name) or means(FASTER, s.name))]
     measured = [s for s in said if not PROMISED.search(_around(s))]
-    promised = [s for s in speeds if _of_one(s, speeds, measured)]
-    for target in promised:
+    for target in (s for s in speeds if _of_one(s, speeds, measured) and s.value > 0):
         for s in measured:
-            slow = bool(means(SLOWER, s.name))
-            if _stem(s) != _stem(target) or _unit(s.name) != _unit(target.name) or target.value <= 0:
-                continue
-            if (s.value > MISSED * target.value) if slow else (s.value * MISSED < target.value):
-                yield _missed(target, s)
-                return
+            scale = _scale(s, target) if _stem(s) == _stem(target) else None
+            if scale is not None:
+                value, slow = s.value * scale, bool(means(SLOWER, s.name))
+                yield Held(target, s, value > MISSED * target.value if slow else value * MISSED < target.value)
 
 
 def _of_one(s: Said, speeds: list[Said], others: list[Said]) -> bool:
@@ -70,25 +84,27 @@ def _of_one(s: Said, speeds: list[Said], others: list[Said]) -> bool:
     only where it is the one number of its name there: several are results for that target of something else."""
     if PROMISED.search(plain(s.name)):
         return True
-    if PROMISED.search(plain(s.label)):
-        return sum(o.name == s.name and o.place.file == s.place.file for o in speeds + others) <= FEW_ROWS
-    where = s.about.removesuffix(plain(s.label))
+    if PROMISED.search(s.row):
+        short = len(s.row.split("_")) <= LABEL  # a row of many words that speaks of a goal promises nothing
+        return short and sum(o.name == s.name and o.place.file == s.place.file for o in speeds + others) <= FEW_ROWS
+    where = s.about.removesuffix(s.row)
     return not any(o.name == s.name and o.place.file == s.place.file and o.value != s.value
-                   and o.about.removesuffix(plain(o.label)) == where for o in speeds)  # fmt: skip
+                   and o.about.removesuffix(o.row) == where for o in speeds)  # fmt: skip
 
 
 def _around(s: Said) -> str:
     return f"{plain(s.name)}_{s.about.replace(' ', '_')}"
 
 
-def _stem(s: Said) -> str:
-    """The name without what says that it is promised, and without its unit."""
-    return UNIT.sub("", PROMISED.sub("_", plain(s.name)).strip("_")).strip("_")
+def _stem(s: Said) -> frozenset[str]:
+    """The words of its name in any order, without what says that it is promised, and without its unit."""
+    return frozenset(w for w in PROMISED.sub("_", f"{plain(s.name)}_").split("_") if w) - NO_PART
 
 
-def _unit(name: str) -> str:
-    found = re.search(r"_(ms|s|sec|seconds)$", plain(name))
-    return (found[1][:2] if found else "").replace("se", "s")
+def _scale(s: Said, target: Said) -> float | None:
+    """What a value is multiplied by to be in the unit of another; None where only one says its unit."""
+    mine, other = (next((UNITS[w] for w in plain(x.name).split("_") if w in UNITS), None) for x in (s, target))
+    return 1.0 if mine == other else mine / other if mine and other else None
 
 
 def _missed(target: Said, s: Said) -> Finding:

@@ -1,4 +1,5 @@
-"""Scenes of models measured one after another, of splits before a resumed training, and of labels that are made."""
+"""Scenes of models measured one after another, of splits before a resumed training, of labels that are made, and of a
+service before a model."""
 
 from __future__ import annotations
 
@@ -103,5 +104,24 @@ SCENES = (
         Smoothed(NET, ARGS, train_dataset=ROWS).train()
     """, (
         Defect("accumulation-stepped-through", written("step", "pass", "self.optimizer.step()"), ("step",)),
+    )),
+    Scene("before-a-model", """
+        import uuid
+        from fastapi import FastAPI
+
+        app = FastAPI()
+        waiting = {}
+
+        @app.post("/v1/complete")
+        async def complete(body: dict):
+            ticket = uuid.uuid4().hex
+            waiting[ticket] = body #kept
+            answer = await ask_model(body)
+            waiting.pop(ticket) #done
+            return {"ticket": ticket, "answer": answer}
+        ===
+        serve(app, port=PORT)
+    """, (
+        Defect("kept-for-each-request", without("done"), ("kept",)),
     )),
 )  # fmt: skip

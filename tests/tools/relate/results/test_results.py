@@ -104,8 +104,9 @@ def test_a_score_of_exactly_nothing_beside_fine_ones_is_told(tmp_path, files):
         {"run__json": tasks(**FINE)},
         {"table__csv": "method,items,exact_match\nplain,6,0.17\nfew shot,6,0.33\njson mode,6,0\n"},
         {"table__csv": "method,items,toxicity_score\nplain,300,0.42\nfiltered,300,0\nother,300,0.3\n"},
+        {"table__csv": "part,items,score\nmine tokens,300,20311\nfailed,300,0\nturns,300,4.2\nseconds,300,19.5\n"},
     ],
-    ids=["a small model", "all fine", "few items", "good at zero"],
+    ids=["a small model", "all fine", "few items", "good at zero", "each of something else"],
 )  # fmt: skip
 def test_hard_tasks_few_items_and_measures_that_ought_to_be_zero_are_not(tmp_path, files):
     assert "score-exactly-zero" not in found(tmp_path, **files)

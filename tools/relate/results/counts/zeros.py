@@ -34,6 +34,8 @@ SETS = frozenset(
     ("test", "holdout", "heldout", "val", "valid", "validation", "dev", "train", "ood", "验证", "测试", "训练")
 )
 """Words of a path that say which items a result is of."""
+WHOLE = 100.0
+"""A score of which a row lies beyond it is no share, and its rows are of different measures or without a best."""
 EVERY = 2
 """Rows that are all at nothing."""
 
@@ -45,6 +47,7 @@ def zeros(rows: Sequence[Row]) -> list[Finding]:
         for name in row.values:
             if is_score(name):
                 by.setdefault(name, []).append(row)
+    by = {name: some for name, some in by.items() if not any(r.values[name] > WHOLE for r in some)}
     looks = (_no_words, _again, _tasks, _methods, _no_number, _at_once, _everywhere)
     for look in looks:
         found = [f for name, some in by.items() if len(some) > 1 for f in look(name, some)]
