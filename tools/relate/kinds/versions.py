@@ -20,6 +20,8 @@ MODEL = bounded(
 NAMED = bounded(
     r"([A-Za-z][A-Za-z0-9]{1,30}(?:[-_][A-Za-z][A-Za-z0-9]{0,20}){0,4}?)[-_.]?(?:v|step|ckpt)[-_]?(\d+(?:\.\d+){0,2})"
 )
+CALLED = bounded(r"^(?:(?:model|ckpt|checkpoint|run|candidate|variant)(?:_?(?:name|id))?|name|模型)$")
+OF_WEIGHTS = bounded(r"model|weights?|ckpt|checkpoint|adapter|权重")
 MOST, FEW = 3, 12
 
 
@@ -30,9 +32,17 @@ def apart(said: Sequence[Stated]) -> list[Finding]:
     for s in some:
         if means(REVISION, s.key):
             by[plain(s.key)].append(s)
+    called = {s.file: s.value for s in some if CALLED.search(plain(s.key))}
     found = [_told(x[0], next(s for s in x if s.value != x[0].value)) for x in by.values()
-             if len(x) <= FEW and len({s.value for s in x}) > 1 and len({s.file for s in x}) > 1]  # fmt: skip
+             if len(x) <= FEW and len({s.value for s in x}) > 1 and len({s.file for s in x}) > 1
+             and not (OF_WEIGHTS.search(plain(x[0].key)) and _of_models(x, called))]  # fmt: skip
     return [*found, *_models(some)][:MOST]
+
+
+def _of_models(some: Sequence[Stated], called: dict[str, str]) -> bool:
+    """Whether each file is of a model of its own, by its name: other weights are what tells them apart."""
+    names = {called.get(s.file, "") for s in some}
+    return "" not in names and len(names) == len({s.file for s in some})
 
 
 def _models(some: Sequence[Stated]) -> list[Finding]:
