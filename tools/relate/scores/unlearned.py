@@ -15,7 +15,7 @@ from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means, plain
-from .read import SETUP
+from .read import SHOWN
 
 PERPLEXITY = bounded(r"(?:^|_)(?:ppl|perplexity)$|困惑度$")
 UNLEARNED = 1000.0
@@ -115,7 +115,7 @@ def _scored(table: Table) -> Iterator[Scored]:
     for column in table.of("measure"):
         above, _, name = column.name.rpartition(".")
         own = chance_of(name) is not None and not means(OTHER, name)
-        if not (means(RIGHT, name) or own) or SETUP.search(plain(column.name)) or column.values.dtype.kind != "f":
+        if not (means(RIGHT, name) or own) or SHOWN.search(plain(column.name)) or column.values.dtype.kind != "f":
             continue  # how many examples a benchmark is shown is no score of it
         beside = {plain(c.name.rpartition(".")[2]): c.values for c in table.columns
                   if c.name.rpartition(".")[0] == above and c.values.dtype.kind == "f"}  # fmt: skip
