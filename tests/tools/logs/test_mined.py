@@ -405,9 +405,10 @@ def test_how_large_a_batch_is_counts_nothing(tmp_path, form, steps):
     assert (len(loss), int(loss.steps[-1])) == (30, steps)
 
 
-@pytest.mark.parametrize("line", ["        return {}", "\treturn {}", "return {};", "    return {} if n else 0"])
+@pytest.mark.parametrize("line", ["        return {}", "\treturn {}", "return {};", "    return {} if n else 0",
+                                  "  {} should return {}", "case {}: must return {}"])  # fmt: skip
 def test_a_printed_statement_of_a_program_is_no_measure(tmp_path: Path, line: str):
-    text = [said for i in range(9) for said in (f"solution {i}", "def solve(n):", line.format(3 * i))]
+    text = [said for i in range(9) for said in (f"solution {i}", "def solve(n):", line.replace("{}", str(3 * i)))]
     assert not any("return" in s.key for s in read_run(discover(_file(tmp_path, text))).table)
 
 
