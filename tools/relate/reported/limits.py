@@ -23,8 +23,9 @@ EARLIER = bounded(r"(?:^|_)(?:before|baseline|previous|prev|old|reference|ref|hu
 ITEMS = (r"(?:^|_)(?:eval|valid|val|test|dev|held|bench|items?|rows?|questions?|prompts?|samples?|examples?|docs?"
          r"|documents?|records?|pairs?|problems?|tasks?|texts?|ids?|urls?|hits?|matches)")  # fmt: skip
 """What can stand in the training data: `x_in_train` of anything else is a setting of the trainer."""
-COUNTS = bounded(rf"{ITEMS}|{SHARE.pattern}|^(?:n|num|count|number|total|value|exact|near|fuzzy|\d{{1,2}}_?grams?)(?:_|$)"
-                 r"|个|条|数")  # fmt: skip
+COUNTS = bounded(
+    rf"{ITEMS}|{SHARE.pattern}|^(?:n|num|count|number|total|value|exact|near|fuzzy|\d{{1,2}}_?grams?)(?:_|$)|个|条|数"
+)
 """What a number under such a word may be called, to count items: `leakage.vars` counts variables."""
 
 

@@ -29,11 +29,15 @@ WRITTEN = bounded(r"(?:^|_)(?:content|answer|output|text|response|completion|fin
                   r"|words)$|(?:正文|回答|输出)(?:字数|长度)")  # fmt: skip
 TOKENS = bounded(r"(?:^|_)(?:completion|output|generated|gen|new)_?tokens?$|(?:输出|生成)(?:token|词元)")
 THOUGHT = bounded(r"(?:^|_)(?:reasoning|thinking|thoughts?)_?(?:chars?|len(?:gth)?|tokens?)$|思考")
-SEARCHED = bounded(r"(?:^|_)(?:context|retriev\w*|search|passages?|documents?)_?(?:precision|recall|relevanc[ey]|hit\w*|f1|entit"
-                   r"|score|rate)|(?:^|_)(?:recall|precision|hits?|hit_rate|ndcg|map|mrr)_?(?:at)?_?\d{0,3}$|检索|召回")
+SEARCHED = bounded(
+    r"(?:^|_)(?:context|retriev\w*|search|passages?|documents?)_?(?:precision|recall|relevanc[ey]|hit\w*|f1|entit"
+    r"|score|rate)|(?:^|_)(?:recall|precision|hits?|hit_rate|ndcg|map|mrr)_?(?:at)?_?\d{0,3}$|检索|召回"
+)
 """Measures of what a search found, before anybody answers."""
-OF_ANSWERS = bounded(r"faithful|ground|answer_|correct|accura|similar|bleu|rouge|(?:^|_)(?:em|f1|judge\w*|exact_match)(?:_|$)"
-                     r"|halluc|忠实|正确|准确")
+OF_ANSWERS = bounded(
+    r"faithful|ground|answer_|correct|accura|similar|bleu|rouge|(?:^|_)(?:em|f1|judge\w*|exact_match)(?:_|$)"
+    r"|halluc|忠实|正确|准确"
+)
 LEAST, BLANK, WROTE = 4, 0.3, 16
 """Answers of a file, share of them that are blank, and tokens of an answer that must have said something. Ours."""
 

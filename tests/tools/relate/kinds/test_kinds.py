@@ -314,6 +314,17 @@ def test_versions_of_two_things_that_must_match(found, draft, speaks):
     assert ("versions-apart" in told) is speaks
 
 
+@pytest.mark.parametrize(("key", "names", "speaks"), [
+    ("weights_md5", ("river-a", "river-b"), False),  # two models, each with its own
+    ("ckpt_hash", ("river-a", "river-b"), False),
+    ("weights_md5", ("river-a", "river-a"), True),
+    ("tokenizer_hash", ("river-a", "river-b"), True),
+])  # fmt: skip
+def test_two_models_have_weights_of_their_own(found, key, names, speaks):
+    files = {f"m{i}.yaml": f"model: {n}\n{key}: {i}e7f4{i}a\n" for i, n in enumerate(names, 1)}
+    assert ("versions-apart" in found(files)) is speaks
+
+
 def rollouts(pays):
     rows = []
     for i in range(400):
