@@ -325,6 +325,17 @@ def test_two_models_have_weights_of_their_own(found, key, names, speaks):
     assert ("versions-apart" in found(files)) is speaks
 
 
+@pytest.mark.parametrize(("one", "other", "speaks"), [
+    (("ask_v1.yaml", "version: 1"), ("ask_v2.yaml", "version: 2"), False),  # each is its own
+    (("a.yaml", "revision: nightly"), ("b.yaml", "revision: stable"), False),  # no number
+    (("a.yaml", "revision: 4f1c22"), ("b.yaml", "revision: 5f0d31"), True),
+    (("serve_v1.yaml", "engine_version: 8"), ("bench.yaml", "engine_version: 9"), True),
+])  # fmt: skip
+def test_versions_by_which_files_are_called(found, one, other, speaks):
+    files = {name: f"model: river\n{line}\n" for name, line in (one, other)}
+    assert ("versions-apart" in found(files)) is speaks
+
+
 def rollouts(pays):
     rows = []
     for i in range(400):

@@ -58,6 +58,8 @@ def test_a_classifier_of_one_answer_is_told(tmp_path, files):
         {"a__csv": "task,recall,precision,accuracy\none,0.0,0.1,0.6\ntwo,1.0,1.0,1.0\n"},
         {"a__csv": "model,val_mood_acc,val_tone_f1\nfirst,0.75,0.2143\nsecond,0.81,0.5\n"},
         {"a__csv": "model,accuracy,macro_f1\nfirst,0.75,0.7441\nsecond,0.81,0.5\n"},
+        {"a__json": {"no_guard": {"tpr": 1.0, "fpr": 1.0}, "guard": {"tpr": 0.9, "fpr": 0.1}}},
+        {"a__csv": "model,recall,fpr\n多数类,0,0\nbert,0.71,0.08\n"},
     ],
     ids=[
         "apart",
@@ -69,6 +71,8 @@ def test_a_classifier_of_one_answer_is_told(tmp_path, files):
         "tasks",
         "F1 of another",
         "a sound F1",
+        "no guard at all",
+        "the larger class",
     ],
 )
 def test_sound_rates_are_left_alone(tmp_path, files):
