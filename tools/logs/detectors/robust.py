@@ -17,6 +17,8 @@ LONG, CLIMBS = 10, 0.25
 WARMUP_STEPS = 20
 """Steps in which transients are tolerated. Source: field notes, "early transients up to 36 in the first 20 steps"."""
 
+RUNNING = 8
+"""Points from which on shares of ever more items are no accident. Own judgement."""
 WINDOW = 50
 """Points of history that form a rolling baseline. Own judgement."""
 
@@ -27,6 +29,21 @@ def distinct(series: Series) -> Series:
     same = (before == after) | (~np.isfinite(before) & ~np.isfinite(after))
     keep = np.concatenate([[True], (np.diff(series.steps) != 0) | ~same])
     return series if keep.all() else subset(series, keep)
+
+
+def running_share(values: np.ndarray) -> bool:
+    """Whether each value is the share of the first 1, 2, 3, ... items that are right, so far: it settles as items come,
+    and falls from whatever the first few gave.
+
+    Args:
+        values: (n,) in [0, 1] or percent, rounded to three digits or more.
+    """
+    if len(values) < RUNNING or not np.isfinite(values).all() or values.min() < 0:
+        return False
+    n = np.arange(1, len(values) + 1)
+    right = values / (100.0 if values.max() > 1 else 1.0) * n
+    off = np.abs(right - np.round(right)) <= np.minimum(6e-4 * n + 1e-9, 0.2)
+    return bool(off.all()) and bool(np.isin(np.diff(np.round(right), prepend=0), (0, 1)).all())
 
 
 def subset(series: Series, keep: np.ndarray) -> Series:
