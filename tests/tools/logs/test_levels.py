@@ -151,6 +151,14 @@ def test_the_share_of_the_items_so_far_settles_and_falls_nowhere(tmp_path, scale
     assert not {"accuracy-decline", "share-falls-from-peak"} & {f.code for f in look([tmp_path]).findings}
 
 
+@pytest.mark.parametrize("line", ["step {n} acc: {v}\n", "step {right} acc: {v}\n"])
+def test_items_that_were_not_all_printed_make_a_share_too(tmp_path, line):
+    done = enumerate((2, 4, 8, 9, 13, 14, 20, 26, 31, 40), 2)
+    share = [line.format(n=n, right=right, v=round(100 * right / n, 2)) for right, n in done]
+    (tmp_path / "eval.log").write_text("".join(share))
+    assert not {"accuracy-decline", "share-falls-from-peak"} & {f.code for f in look([tmp_path]).findings}
+
+
 @pytest.mark.parametrize("low", [0.11, 11.31])
 def test_an_accuracy_that_is_no_such_share_still_falls(tmp_path, low):
     text = "".join(f"step {n} acc: {low * (8 if n < 20 else 1) + n % 3 / 500:.4f}\n" for n in range(1, 41))

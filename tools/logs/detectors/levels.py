@@ -164,7 +164,7 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
     """
     for name in ACCURACIES:
         points = track.points(name, 8)
-        if points is None or running_share(points.values):
+        if points is None or running_share(points.values, points.steps):
             continue
         values = points.values
         width = max(3, len(values) // 5)
