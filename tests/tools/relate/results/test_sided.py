@@ -178,3 +178,14 @@ def test_nothing_at_all_is_told(tmp_path, files):
 )
 def test_nothing_now_and_then_is_not(tmp_path, files):
     assert "score-exactly-zero" not in found(tmp_path, **files)
+
+
+@pytest.mark.parametrize(("steps", "key", "told"), [
+    (9, "threshold", False),  # one after the other was tried
+    (9, "阈值", False),
+    (2, "threshold", True),
+    (2, "cutoff", True),
+])  # fmt: skip
+def test_the_ends_of_a_sweep_over_thresholds_flag_all_and_nothing(tmp_path, steps, key, told):
+    some = [{key: i / 10, "recall": 1 - i / (steps - 1), "fpr": (1 - i / (steps - 1)) ** 2} for i in range(steps)]
+    assert ("one-class-predicted" in found(tmp_path, roc__json={"night": {"sweep": some}})) is told
