@@ -43,6 +43,9 @@ OVERLAP = 0.5
 """Share of the steps of the judged curve that another one has, from which on it is a run of its own. Own judgement."""
 APART_BY = 0.01
 """Part of the level by which the ends of two curves differ, from which on they are two runs. Own judgement."""
+SCORED = frozenset(("accuracy", "eval_accuracy"))
+"""Measures of which an evaluation tells."""
+WHY = bounded(r"(?i)\bwhy\b.{0,120}|\bhow come\b.{0,120}|(?:为什么|为何|怎么会|咋).{0,60}")
 MAIN = ("loss-spike", "reward-flat")
 """The checks of the main series: what they are too short for, nobody has looked at."""
 JUDGES = ("eval", "generations")
@@ -124,6 +127,7 @@ def missing(
         *(one for _, one in decided if one),
         *(one for symptom, absent in decided if not absent and (one := _stands(symptom, series))),
         *(one for c in asked.complaints if (one := untold(c, series, findings, scores, clear))),
+        *_why(asked, findings),
         *_own_judge(asked, covered, series, stage),
         *_other_curves(findings, series),
         *_strange(findings, series),
@@ -154,6 +158,8 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
         return _said("there", symptom)
     if symptom.kind.id == SLOW and noted_beside(symptom.kind.metrics, findings):
         return _said("beside", symptom)
+    if any(_of_scores(f) for f in findings) and not SCORED & {*symptom.kind.metrics}:
+        return _said("unmeasured", symptom)
     looking = list(_looking(symptom))
     made = [c for name in looking for c in checks if c.name == name]
     judged = any(c.result in ("clear", "found") for c in made)
@@ -163,6 +169,19 @@ def undecided(symptom: Symptom, checks: Sequence[Check], findings: Sequence[Find
     if short:
         return _said("short", symptom, short)
     return None if judged else _said("unmeasured", symptom)
+
+
+def _of_scores(f: Finding) -> bool:
+    """Whether it is the reassurance of an evaluation: scores show nothing but what they are of."""
+    return f.code == FINE and "versions" in f.data
+
+
+def _why(asked: Question, findings: Sequence[Finding]) -> Iterator[Missing]:
+    """That somebody asks why something is so, of which scores alone say nothing."""
+    told = asked.symptoms or asked.complaints or not any(map(_of_scores, findings))
+    if not told and (m := WHY.search(asked.described)):
+        said = clean(m[0], 90).rstrip("?？ ")
+        yield Missing(SAID["unmeasured"].say("en", name=said), SAID["unmeasured"].say("zh", name=said))
 
 
 def _passed(f: Finding, findings: Sequence[Finding]) -> bool:

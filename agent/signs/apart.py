@@ -57,7 +57,8 @@ def _by_nature(f: Finding) -> bool:
     by, gap = str(f.data.get("by", "")), f.data.get("gap")
     if VERDICT.search(by.lower()):
         return True
-    return f.data.get("alike") is False and (TESTS.search(by) is not None or (gap is not None and gap < WIDE))
+    little = f.data.get("alike") is False and gap is not None and gap < WIDE
+    return not f.data.get("alike") and (little or TESTS.search(by) is not None)
 
 
 def _unfelt(f: Finding, series: Sequence[Series]) -> bool:

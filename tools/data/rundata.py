@@ -74,7 +74,7 @@ DRAWN = bounded(
     r"(?i)(?:rand(?:om)?|shuf(?:fled?)?|head|first|top|take|pick(?:ed)?|drawn?|sub(?:set)?|随机|抽取?|前)[_.-]?(\d{2,6})(k?)(?![a-z\d])"
 )
 """How many were drawn or cut, in a file's name; believed where it counts the file's own records."""
-OF_TRAINING = ("pii-found", "data-schema-mismatch", "exact-duplicates", "near-duplicates", "template-concentration",
+OF_TRAINING = ("data-schema-mismatch", "exact-duplicates", "near-duplicates", "template-concentration",
                "language-mix-shift", "overlong-records", "unspaced-records")  # fmt: skip
 """What is trouble in what is trained on, and a fact of what a model is only asked."""
 REPEATS = ("exact-duplicates", "near-duplicates")
@@ -194,9 +194,19 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
     if answers:
         out.append(("generations", answers, lambda: generations(_parts(answers))))
-    if data:
-        out.append(("pii", data, lambda: pii(_parts(data), engine=engine)))
+    answered = data if measured else [s for s in data if s.answered]
+    if asked := [s for s in data if s not in answered]:
+        out.append(("pii", asked, lambda: pii(_parts(asked), engine=engine)))
+    if answered:
+        out.append(("pii", answered, lambda: _secrets(pii(_parts(answered), engine=engine))))
     return out
+
+
+def _secrets(report: Report) -> Report:
+    """What a scan says of records on which nobody trains: addresses in answers are made up or of no matter, secrets
+    are not."""
+    findings = tuple(f for f in report.findings if f.code != "pii-found")
+    return replace(report, findings=findings, checks=tuple(c for c in report.checks if "personal" not in c.name))
 
 
 def _named(samples: Sequence[Sampled]) -> list[tuple[str, Sequence[Part]]]:

@@ -47,6 +47,13 @@ PASSED = bounded(
     r"(?i)^\s?(?:(?:re)?starts?|retr(?:y|ies)|attempts?|tries|trials?|epochs?|steps?|iter(?:ation)?s?|次|步|轮)"
 )
 """What stands behind such a way."""
+CLAUSE = bounded(
+    r"[,;|()（），；。]|\.\s|\s[-–—]\s|\b(?:while|and|but|whereas|versus|vs|compared|against)\b|而|但|相比"
+)
+"""What parts a line: a word speaks of the count beside it, not of one in another clause."""
+OWN = re.compile(r"\s(?=(?:\d|no|none|zero)\b)")
+BAR = re.compile(r"%\s?\|[^|]{0,200}\|\s?$")
+"""A progress bar before its count."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +107,33 @@ def _without_progress(some: Sequence[Counted]) -> list[Counted]:
 
 def _of(lines: Iterator[tuple[int, str]], file: str) -> Iterator[Counted]:
     for number, text in lines:
-        if len(text) > 1000 or (not (there := THERE.search(text)) and not GONE.search(text)):
+        if len(text) > 1000 or not (THERE.search(text) or GONE.search(text)):
             continue
         for match in islice(OF.finditer(text), 2):
             a, b = int(match[1]), int(match[2])
-            if ONE.search(text[max(0, match.start() - 40) : match.start()]) or PASSED.search(text[match.end() :]):
+            before = text[max(0, match.start() - 240) : match.start()]
+            if ONE.search(before[-40:]) or BAR.search(before) or PASSED.search(text[match.end() :]):
                 continue
-            gone = GONE.search(text)
-            if b > 1 and a <= b and (there or gone):
-                first = gone is None or (there is not None and there.start() < gone.start())
-                yield Counted(file, number, a if first else b - a, b, text.strip()[:200])
+            present = _says(text, match)
+            if b > 1 and a <= b and present is not None:
+                yield Counted(file, number, a if present else b - a, b, text.strip()[:200])
+
+
+def _says(text: str, count: re.Match[str]) -> bool | None:
+    """Whether the count is of what is there or of what is gone; None where no word of its clause says so. A count that
+    makes up its clause is what the clause before it speaks of; a word with a number of its own behind the count (`0
+    failed`) speaks of that one."""
+    ends = [m.span() for m in CLAUSE.finditer(text)]
+    starts = [0, *(end for _, end in ends if end <= count.start())]
+    stop = min((start for start, _ in ends if start >= count.end()), default=len(text))
+    head, tail = text[starts[-1] : count.start()], OWN.split(text[count.end() : stop])[0]
+    if len(starts) > 1 and not re.search(r"[^\W\d_]", head + tail):
+        head = text[starts[-2] : starts[-1]]
+    there, gone = (next((n for n, m in enumerate((word.search(head), word.search(tail))) if m), None)
+                   for word in (THERE, GONE))  # fmt: skip
+    if there is None and gone is None:
+        return None
+    if there != gone:
+        return gone is None or (there is not None and there < gone)
+    part = tail if there else head
+    return THERE.search(part).start() < GONE.search(part).start()  # type: ignore[union-attr]

@@ -331,7 +331,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     TEXTS: (("tables", "cases"), lambda r: of_texts(r.tables, r.cases, r.settings, r.stated, r.lines)),
     PREFERRED: (("tables",), lambda r: preferred(r.tables)),
     RESULTS: (("tables",), lambda r: of_results(r.tables, r.lines, r.settings)),
-    VERSIONS: (("tables", "stated"), lambda r: of_versions(r.tables, r.stated)),
+    VERSIONS: (("tables", "stated"), lambda r: of_versions(r.tables, r.stated, r.lines, r.counts)),
     REPORTED: (("tables", "stated"), lambda r: of_reports(r.tables, r.stated, r.lines)),
     JOINED: (
         ("tables", "events"),

@@ -101,6 +101,25 @@ def test_a_few_values_that_no_checksum_backs_are_a_note(tmp_path, n, grade, said
     assert found(tmp_path, {"train.jsonl": lines(some)}).get("pii-found") == grade
 
 
+@pytest.mark.parametrize(("more", "told"), [
+    ({"latency": 1.2, "verdict": "PASS"}, False),  # what a model answered and somebody timed
+    ({"model_answer": "Sent.", "gold": "Sent."}, False),
+    ({}, True),
+    ({"topic": "post"}, True),
+])  # fmt: skip
+def test_addresses_in_answers_that_were_measured_are_no_data_of_a_training(tmp_path, more, told):
+    some = [r | {"output": f"{r['output']} sent to ann.k{i}@north-post.org"} | more
+            for i, r in enumerate(rows(8, 300))]  # fmt: skip
+    assert ("pii-found" in found(tmp_path, {"rows.jsonl": lines(some)})) is told
+
+
+@pytest.mark.parametrize("more", [{"latency": 1.2}, {}])
+def test_a_secret_is_told_wherever_it_stands(tmp_path, more):
+    key = "ghp_" + "aB3dE5gH7jK9" * 3
+    some = [r | {"output": f"{r['output']} {key}"} | more for r in rows(8, 60)]
+    assert "secrets-found" in found(tmp_path, {"rows.jsonl": lines(some)})
+
+
 @pytest.mark.parametrize(
     ("names", "more"),
     [

@@ -6,6 +6,7 @@ from math import log
 import pytest
 from making import codes, fill
 
+from triage.agent.evidence import look
 from triage.tools.data.between.evalrows import check_eval_rows
 from triage.tools.discover import discover
 from triage.tools.logs.scan import scan
@@ -144,6 +145,30 @@ def test_an_accuracy_of_zero_throughout_is_judged(tmp_path):
 @pytest.mark.parametrize("accuracy", [lambda x: 0 if x < 0.8 else 0.1, lambda x: 0.02])
 def test_an_accuracy_that_moves_or_is_small_is_not(tmp_path, accuracy):
     assert found(tmp_path, rows(loss=falling(1.0), accuracy=accuracy)) == {}
+
+
+@pytest.mark.parametrize(("scale", "digits"), [(100, 2), (1, 4)])
+@pytest.mark.parametrize("right", [lambda i: i < 4 or i % 4 == 0, lambda i: i == 0 or i % 3 == 1])
+def test_the_share_of_the_items_so_far_settles_and_falls_nowhere(tmp_path, scale, digits, right):
+    share = [scale * sum(map(right, range(n))) / n for n in range(1, 41)]
+    text = "".join(f"item {n} acc: {round(v, digits)}\n" for n, v in enumerate(share, 1))
+    (tmp_path / "eval.log").write_text(text)
+    assert not {"accuracy-decline", "share-falls-from-peak"} & {f.code for f in look([tmp_path]).findings}
+
+
+@pytest.mark.parametrize("line", ["step {n} acc: {v}\n", "step {right} acc: {v}\n"])
+def test_items_that_were_not_all_printed_make_a_share_too(tmp_path, line):
+    done = enumerate((2, 4, 8, 9, 13, 14, 20, 26, 31, 40), 2)
+    share = [line.format(n=n, right=right, v=round(100 * right / n, 2)) for right, n in done]
+    (tmp_path / "eval.log").write_text("".join(share))
+    assert not {"accuracy-decline", "share-falls-from-peak"} & {f.code for f in look([tmp_path]).findings}
+
+
+@pytest.mark.parametrize("low", [0.11, 11.31])
+def test_an_accuracy_that_is_no_such_share_still_falls(tmp_path, low):
+    text = "".join(f"step {n} acc: {low * (8 if n < 20 else 1) + n % 3 / 500:.4f}\n" for n in range(1, 41))
+    (tmp_path / "train.log").write_text(text)
+    assert {"accuracy-decline", "share-falls-from-peak"} & {f.code for f in look([tmp_path]).findings}
 
 
 def test_an_accuracy_that_collapses_is_judged(tmp_path):

@@ -403,3 +403,22 @@ def test_how_large_a_batch_is_counts_nothing(tmp_path, form, steps):
     found = read(tmp_path, lines)
     loss = next(s for s in found.values() if s.values[0] == LOSS[0])
     assert (len(loss), int(loss.steps[-1])) == (30, steps)
+
+
+@pytest.mark.parametrize("line", ["        return {}", "\treturn {}", "return {};", "    return {} if n else 0",
+                                  "  {} should return {}", "case {}: must return {}"])  # fmt: skip
+def test_a_printed_statement_of_a_program_is_no_measure(tmp_path: Path, line: str):
+    text = [said for i in range(9) for said in (f"solution {i}", "def solve(n):", line.replace("{}", str(3 * i)))]
+    assert not any("return" in s.key for s in read_run(discover(_file(tmp_path, text))).table)
+
+
+@pytest.mark.parametrize("line", ["return {}.5", "episode {} return {}.5", "    return      {}.5"])
+def test_a_return_that_is_logged_is_one(tmp_path: Path, line: str):
+    text = [line.replace("{}", str(i), 1).replace("{}", str(2 * i)) for i in range(9)]
+    assert any("return" in s.key for s in read_run(discover(_file(tmp_path, text))).table)
+
+
+def _file(folder: Path, lines: Sequence[str]) -> Path:
+    path = folder / "out.log"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

@@ -744,3 +744,34 @@ def test_results_of_which_the_best_perplexity_is_in_the_thousands(tmp_path, rows
 ])  # fmt: skip
 def test_one_model_right_less_often_than_guessing_where_another_answers_well(tmp_path, rows, is_told):
     assert ("score-below-guessing" in told(tmp_path, {"results.csv": rows})) is is_told
+
+
+@pytest.mark.parametrize("beside", ["num_fewshot", "n-shot"])
+def test_how_many_examples_a_benchmark_is_shown_is_no_score_of_it(tmp_path, beside):
+    rows = [f"model,{beside}.arc_challenge,{beside}.mmlu,mmlu.acc,arc_challenge.acc", "old,10,5,0.61,0.55"]
+    assert "score-below-guessing" not in told(tmp_path, {"results.csv": [*rows, "new,25,5,0.62,0.56"]})
+
+
+REPORT = (
+    "# Report\n\n## BoolQ\n- **ACC**: {}\n- **ACC_STDERR**: 0.04\n\n## MMLU\n- **ACC**: {}\n\n## PIQA\n- **ACC**: {}\n"
+)
+
+
+@pytest.mark.parametrize(("files", "is_told"), [
+    ({"scores.csv": ["model,hellaswag,mmlu,winogrande", "tuned,0.251,0.246,0.498"]}, True),
+    ({"结果.csv": ["模型,task,accuracy,total", "微调,piqa,51.0,400", "微调,mmlu,24.1,900", "微调,boolq,48.5,600"]},
+     True),
+    ({"report.md": REPORT.format(0.46, 0.243, 0.512).splitlines()}, True),
+    ({"scores.csv": ["model,hellaswag,mmlu,winogrande", "small,0.31,0.246,0.498"]}, False),  # a small one
+    ({"scores.csv": ["model,cmmlu,mmlu,gpqa", "small,0.251,0.246,0.249"]}, False),  # hard ones alone
+    ({"scores.csv": ["model,hellaswag,mmlu,winogrande", "random,0.251,0.246,0.498"]}, False),
+    ({"scores.csv": ["step,hellaswag,mmlu,winogrande", "1,0.251,0.246,0.498", "500,0.252,0.25,0.5"]}, False),
+    ({"report.md": REPORT.format(0.71, 0.243, 0.512).splitlines()}, False),
+])  # fmt: skip
+def test_everything_answered_as_by_guessing(tmp_path, files, is_told):
+    assert ("scores-all-at-guessing" in told(tmp_path, files)) is is_told
+
+
+def test_one_result_that_names_its_checkpoint_is_no_course(tmp_path):
+    assert "perplexity-unlearned" in told(tmp_path, {"eval.csv": ["checkpoint,perplexity,n", "750,5310.2,100"]})
+    assert "perplexity-unlearned" not in told(tmp_path, {"eval.csv": ["checkpoint,perplexity,n", "750,53.2,100"]})

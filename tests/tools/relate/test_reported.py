@@ -202,6 +202,10 @@ def test_faults_that_were_taken_out_before_a_training_are_none_of_it(tmp_path, t
         ({"test_questions_total": 800, "test_questions_in_train": 44}, True),
         ({"eval_docs": 800, "in_train": 44}, True),
         ({"num_samples": 8, "eval_rows": 16, "pad_to_multiple_in_train": 4}, False),
+        ({"eval_items": 640, "leakage.items": 51}, True),
+        ({"test_docs": 640, "contamination.exact": 51}, True),
+        ({"eval_items": 640, "leakage.subcalls": 51}, False),  # what an agent let into its window
+        ({"test_turns": 640, "leakage.vars_n": 30, "total": 640}, False),
         ({"test_size": 64, "dropout_in_train": 1, "micro_batch_in_train": 2}, False),
     ],
 )

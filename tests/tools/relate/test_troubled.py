@@ -62,8 +62,10 @@ def test_requests_of_which_only_the_answer_code_is_kept(tmp_path):
         lambda i: "ConnectionError: timed out" if i < 2 else "",  # two of forty
         lambda i: ("wrong_entity", "missing_digit", "none")[i % 3],  # kinds of mistakes
         lambda i: 0.01 * i,  # a number
+        lambda i: "False Negative (PASS->FAIL)",  # a verdict on an answer
+        lambda i: "误报：判为失败",
     ],
-    ids=["none", "few", "mistakes", "numbers"],
+    ids=["none", "few", "mistakes", "numbers", "verdicts", "verdicts, Chinese"],
 )
 def test_other_fields_of_that_name_are_silent(tmp_path, error):
     rows = [{"id": i, "prediction": "42", "error": error(i)} for i in range(40)]

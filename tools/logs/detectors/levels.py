@@ -16,7 +16,7 @@ from ...series import Series
 from ...vocabulary import UP
 from .detector import S2, S3, UNLEARNED, Track, detector, finding, where, where_zh
 from .evaluation import NOTHING, scored, task_scores
-from .robust import head_tail, means, noise
+from .robust import head_tail, means, noise, running_share
 
 ACCURACIES = ("accuracy", "eval_accuracy")
 PREFERENCE = ("reward_margin", "reward_accuracy", "reward_chosen")
@@ -174,7 +174,7 @@ def accuracy_decline(track: Track) -> Iterator[Finding]:
     """
     for name in ACCURACIES:
         points = track.points(name, 8)
-        if points is None:
+        if points is None or running_share(points.values, points.steps):
             continue
         values = points.values
         width = max(3, len(values) // 5)

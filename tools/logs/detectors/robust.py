@@ -17,6 +17,9 @@ LONG, CLIMBS = 10, 0.25
 WARMUP_STEPS = 20
 """Steps in which transients are tolerated. Source: field notes, "early transients up to 36 in the first 20 steps"."""
 
+RUNNING, FIRST = 5, 30
+"""Points from which on shares of ever more items are no accident, and of how many the first is at most. Own
+judgement."""
 WINDOW = 50
 """Points of history that form a rolling baseline. Own judgement."""
 
@@ -27,6 +30,29 @@ def distinct(series: Series) -> Series:
     same = (before == after) | (~np.isfinite(before) & ~np.isfinite(after))
     keep = np.concatenate([[True], (np.diff(series.steps) != 0) | ~same])
     return series if keep.all() else subset(series, keep)
+
+
+def running_share(values: np.ndarray, at: np.ndarray | None = None) -> bool:
+    """Whether each value is the share of the first so many items that are right, so far: it settles as items come, and
+    falls from whatever the first few gave.
+
+    Args:
+        values: (n,) in [0, 1] or percent, rounded to three digits or more.
+        at: (n,) how many items each is of, or how many of them are right; where neither fits, one more for each.
+    """
+    if len(values) < RUNNING or not np.isfinite(values).all() or values.min() < 0:
+        return False
+    share = values / (100.0 if values.max() > 1 else 1.0)
+    counts = [np.arange(1, len(share) + 1)]
+    if at is not None:
+        counts += [at, np.round(at / np.maximum(share, 1e-9))]
+    return any(_shares_of(share, n) for n in counts)
+
+
+def _shares_of(share: np.ndarray, n: np.ndarray) -> bool:
+    right = share * n
+    off, new = np.abs(right - np.round(right)) <= np.minimum(6e-4 * n + 1e-9, 0.2), np.diff(np.round(right))
+    return bool(1 <= n[0] <= FIRST and off.all() and (new >= 0).all() and (new <= np.diff(n)).all())
 
 
 def subset(series: Series, keep: np.ndarray) -> Series:

@@ -94,10 +94,12 @@ _BAR = bounded(r"%\|\|\s*$")
 """Before the count of a progress bar, see `shapes`."""
 OTHER_BAR = bounded(
     r"^\s*(?:load|map|filter|download|fetch|generat|token|preproc|sav|extract|creat|convert|eval|valid|test|infer)"
-    r"[^|\n]{0,80}%\|",
+    r"[^|\n]{0,80}%\|"
+    r"|^(?:\s{2,}|\t)(?:return|yield|raise|assert)\s(?!\s)|^\s*return\b[^\n]{0,80};\s*$"
+    r"|^[^\n]{0,120}\b(?:should|must|shall|would|will|to)\sreturn\s",
     re.IGNORECASE,
 )
-"""A bar that is not that of the training."""
+"""A bar that is not that of the training, and what a printed program or text on it returns."""
 LEAST = 3
 """Lines of one shape that make a series."""
 COUNTING = frozenset(("step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "minibatch"))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...findings import Finding, Severity
+from ...logs.detectors.robust import running_share
 from ...patterns import bounded
 from ...relate.line import Line, means, plain
 from ..steady import WORK
@@ -248,7 +249,7 @@ def _from_peak(line: Line, part: float = 1.0) -> bool:
     end, peak = float(np.median(values[-k:])), float(np.median(np.sort(values)[-k:]))
     lost = peak - end
     usual = float(np.median(np.abs(np.diff(values, 2)))) if len(values) > 12 else 0.0
-    if values[-1] > peak - lost / 2 or _bounces(values, peak - lost / 2, lost / 2):
+    if values[-1] > peak - lost / 2 or running_share(values, line.x) or _bounces(values, peak - lost / 2, lost / 2):
         return False
     return (
         values.min() >= 0 and scale >= peak and top < len(values) - k

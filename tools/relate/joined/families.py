@@ -13,6 +13,7 @@ from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means
+from ..results.blank import of_search
 
 LEAST_ROWS, MOST_COLUMNS = 10, 60
 SHARED = 2
@@ -149,6 +150,8 @@ def _empty(table: Table) -> Iterator[Finding]:
         expected = bool(asks and means(EXPECTED, column.name))
         taken, answers = means(EXTRACTED, column.name) is not None, ""
         if not (bare := _bare(column, taken)).size or not (expected or taken or means(OUTPUTS, column.name)):
+            continue
+        if not (expected or taken) and of_search(table):
             continue
         if bare.mean() >= MOSTLY and (not taken or (answers := _answers(table, bare))):
             yield _unread(table, column, bare, answers) if taken else _told(table, column, bare, expected)

@@ -16,7 +16,7 @@ from ..moves import Move
 from ..scores import formats
 from ..scores.apart import turned
 from ..scores.broken import broken
-from ..scores.unlearned import below_guessing, unlearned
+from ..scores.unlearned import all_at_guessing, below_guessing, unlearned
 from ..summed.carried import carried
 from . import (
     abilities,
@@ -99,6 +99,7 @@ CODES = declare(
     ("reward-carried-by-part", JOINED, "a reward is the sum of measures beside it; one of them rises, another falls"),
     ("evidence-not-kept", JOINED, "notes say that logs, results or versions were not kept"),
     ("perplexity-unlearned", JOINED, "the best perplexity of a table of results is in the thousands"),
+    ("scores-all-at-guessing", JOINED, "everything with choices is answered as by guessing, easy benchmarks too"),
     ("score-below-guessing", JOINED, "one model is right far less often than guessing where another one answers well"),
     ("quality-lost-in-format", JOINED, "a perplexity or score is clearly worse in a smaller number format"),
     ("less-fed-part-suffers", JOINED, "less of a part is trained from one place on, and its evaluation turns worse"),
@@ -153,6 +154,7 @@ def joined(
         *formats.in_formats(some),
         *(f for table in some for f in unlearned(table)),
         *below_guessing(some),
+        *all_at_guessing(some),
         *carried(lines),
         *turned([*lines, *(m.line for m in parts)]),
         *broken(lines),

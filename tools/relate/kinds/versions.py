@@ -4,6 +4,7 @@ trained with and the one that serves, a digest in two lists.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -20,6 +21,8 @@ MODEL = bounded(
 NAMED = bounded(
     r"([A-Za-z][A-Za-z0-9]{1,30}(?:[-_][A-Za-z][A-Za-z0-9]{0,20}){0,4}?)[-_.]?(?:v|step|ckpt)[-_]?(\d+(?:\.\d+){0,2})"
 )
+CALLED = bounded(r"^(?:(?:model|ckpt|checkpoint|run|candidate|variant)(?:_?(?:name|id))?|name|模型)$")
+OF_WEIGHTS = bounded(r"model|weights?|ckpt|checkpoint|adapter|权重")
 MOST, FEW = 3, 12
 
 
@@ -28,11 +31,26 @@ def apart(said: Sequence[Stated]) -> list[Finding]:
     some = [s for s in said if s.how == "said" and s.value]
     by: dict[str, list[Stated]] = defaultdict(list)
     for s in some:
-        if means(REVISION, s.key):
+        if means(REVISION, s.key) and re.search(r"\d", s.value) and not _named_by(s):
             by[plain(s.key)].append(s)
+    called = {s.file: s.value for s in some if CALLED.search(plain(s.key))}
     found = [_told(x[0], next(s for s in x if s.value != x[0].value)) for x in by.values()
-             if len(x) <= FEW and len({s.value for s in x}) > 1 and len({s.file for s in x}) > 1]  # fmt: skip
+             if len(x) <= FEW and len({s.value for s in x}) > 1 and len({s.file for s in x}) > 1
+             and not (OF_WEIGHTS.search(plain(x[0].key)) and _of_models(x, called))]  # fmt: skip
     return [*found, *_models(some)][:MOST]
+
+
+def _named_by(s: Stated) -> bool:
+    """Whether the file is called by the version that it says: `prompt_v2.yaml` is of version 2."""
+    return (
+        re.search(rf"(?:^|[/_.-])v(?:er(?:sion)?)?[_.-]?{re.escape(s.value)}(?!\d)", s.file, re.IGNORECASE) is not None
+    )
+
+
+def _of_models(some: Sequence[Stated], called: dict[str, str]) -> bool:
+    """Whether each file is of a model of its own, by its name: other weights are what tells them apart."""
+    names = {called.get(s.file, "") for s in some}
+    return "" not in names and len(names) == len({s.file for s in some})
 
 
 def _models(some: Sequence[Stated]) -> list[Finding]:

@@ -26,6 +26,11 @@ REASON = bounded(
 SCORE = bounded(
     r"(?:^|_)(?:score|rating|grade|points|mark|judge_\w{1,16}|helpful\w{0,8}|quality)(?:_|$)|得分|分数|评分|打分"
 )
+COMPUTED = bounded(
+    r"(?:^|_)(?:exact_?match|em|f1|bleu\w*|rouge\w*|chrf\w*|meteor|bert_?score|edit\w*|levenshtein|similarity|accuracy"
+    r"|pass_?(?:at_?)?\d+)(?:_|$)"
+)
+"""Scores that a program computes, whatever a judge writes."""
 BAD = bounded(
     r"(?i)\bunhelpful|\b(?:is|are|was) (?:also )?(?:not|n't|in)\s?(?:helpful|accurate|relevant|correct|useful)"
     r"|\bdoes(?: not|n't) (?:address|answer|follow)|\bmajor (?:error|flaw)|\bincorrect|\bfails? to\b|\birrelevant"
@@ -81,7 +86,8 @@ def _judged(table: Table) -> list[Judged]:
     good = [i for i, s in enumerate(said) if GOOD.search(s) and not BAD.search(s)]
     cut = sum(not WHOLE.search(s) for s in said)
     found = []
-    for score in (c for c in table.columns if c is not reason and (means(SCORE, c.name) or named_score(c.name))):
+    named = [c for c in table.columns if c is not reason and not means(COMPUTED, c.name)]
+    for score in (c for c in named if means(SCORE, c.name) or named_score(c.name)):
         value, same = Counter(texts(score).tolist()).most_common(1)[0]
         if same >= SAME * len(table) and score.values.dtype.kind == "f" and np.isfinite(score.values).any():
             found.append(Judged(table, reason, score, value, len(table), same, bad, good, cut))

@@ -23,6 +23,10 @@ EARLIER = bounded(r"(?:^|_)(?:before|baseline|previous|prev|old|reference|ref|hu
 ITEMS = (r"(?:^|_)(?:eval|valid|val|test|dev|held|bench|items?|rows?|questions?|prompts?|samples?|examples?|docs?"
          r"|documents?|records?|pairs?|problems?|tasks?|texts?|ids?|urls?|hits?|matches)")  # fmt: skip
 """What can stand in the training data: `x_in_train` of anything else is a setting of the trainer."""
+COUNTS = bounded(
+    rf"{ITEMS}|{SHARE.pattern}|^(?:n|num|count|number|total|value|exact|near|fuzzy|\d{{1,2}}_?grams?)(?:_|$)|个|条|数"
+)
+"""What a number under such a word may be called, to count items: `leakage.vars` counts variables."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Limit:
     unless: re.Pattern[str] | None = None
     of_whole: bool = False
     """A count is judged by its share of the items that stand beside it."""
+    counts: re.Pattern[str] | None = None
+    """What the last part of a path must be called where only those before it have the name."""
     both: bool = False
     """Whether the number counts without its sign."""
 
@@ -71,7 +77,7 @@ LIMITS = (
         bounded(r"leak|contaminat|overlap|collision|(?:found|seen|matched|present)_in_(?:the_)?train|^in_train"
                 rf"|{ITEMS}\w{{0,20}}_in_(?:the_)?train|exact_match_in|泄漏|泄露|重合|重叠|碰撞"),
         "items that stand in the training data (limit 0.1%)", "出现在训练数据中的评测条目（上限 0.1%）",
-        high=0.001, of_whole=True, about=bounded(r"eval|test|valid|dev|held|bench|评测|验证|测试|题"),
+        high=0.001, of_whole=True, counts=COUNTS, about=bounded(r"eval|test|valid|dev|held|bench|评测|验证|测试|题"),
         unless=bounded(r"solution|hint|reveal|spoiler|secret|system_prompt|privacy|泄密|mem|gpu|comm|compute|window|chunk|context|stride|gram|threshold|kernel|time|_ms|removed|显存|内存"
                        r"|overlap_?(?:tokens?|chars?|words?|sentences?|size|len)|(?:tokens?|chars?|words?|split)_?overlap"),
     ),
@@ -141,6 +147,9 @@ def _value(limit: Limit, s: Said) -> float | None:
     around = f"{name} {s.about}"
     whole = f"{around} {' '.join(map(plain, s.beside))}"
     if not means(limit.name, s.name) or (limit.about and not limit.about.search(whole)):
+        return None
+    own = s.name.rpartition(".")[2]
+    if limit.counts and own != s.name and not means(limit.name, own) and not means(limit.counts, own):
         return None
     if (limit.unless and limit.unless.search(around)) or EARLIER.search(name) or EARLIER.search(plain(s.label)):
         return None

@@ -29,6 +29,15 @@ WRITTEN = bounded(r"(?:^|_)(?:content|answer|output|text|response|completion|fin
                   r"|words)$|(?:正文|回答|输出)(?:字数|长度)")  # fmt: skip
 TOKENS = bounded(r"(?:^|_)(?:completion|output|generated|gen|new)_?tokens?$|(?:输出|生成)(?:token|词元)")
 THOUGHT = bounded(r"(?:^|_)(?:reasoning|thinking|thoughts?)_?(?:chars?|len(?:gth)?|tokens?)$|思考")
+SEARCHED = bounded(
+    r"(?:^|_)(?:context|retriev\w*|search|passages?|documents?)_?(?:precision|recall|relevanc[ey]|hit\w*|f1|entit"
+    r"|score|rate)|(?:^|_)(?:recall|precision|hits?|hit_rate|ndcg|map|mrr)_?(?:at)?_?\d{0,3}$|检索|召回"
+)
+"""Measures of what a search found, before anybody answers."""
+OF_ANSWERS = bounded(
+    r"faithful|ground|answer_|correct|accura|similar|bleu|rouge|(?:^|_)(?:em|f1|judge\w*|exact_match)(?:_|$)"
+    r"|halluc|忠实|正确|准确"
+)
 LEAST, BLANK, WROTE = 4, 0.3, 16
 """Answers of a file, share of them that are blank, and tokens of an answer that must have said something. Ours."""
 
@@ -45,12 +54,19 @@ def _texts(table: Table) -> Iterator[Finding]:
     given = [c for c in words if means(GIVEN, c.name) and not RIGHT.search(plain(c.name))]
     asked = [c for c in words if means(ASKED, c.name) and not means(GIVEN, c.name)]
     about = RESULTS.search(f"{table.file} {table.part}") or any(is_score(c.name) for c in table.columns)
-    if not given or not asked or not about:
+    if not given or not asked or not about or of_search(table):
         return
     none = np.all([_empty(c) for c in given], axis=0)
     none &= ~_written(table)
     if none.sum() >= LEAST and none.mean() >= BLANK and not _empty(asked[0])[none].any():
         yield _told(table, none, given[0], "", "")
+
+
+def of_search(table: Table) -> bool:
+    """Whether a table scores what a search found and no answer: none was asked for."""
+    names = [c.name for c in table.columns if c.role == "measure" or OF_ANSWERS.search(plain(c.name))]
+    found = [n for n in names if SEARCHED.search(plain(n))]
+    return bool(found) and not any(n not in found and (OF_ANSWERS.search(plain(n)) or is_score(n)) for n in names)
 
 
 def _written(table: Table) -> np.ndarray:

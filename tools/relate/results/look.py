@@ -22,7 +22,7 @@ from .errors import beyond_reference
 from .formats import by_format
 from .preferring import preferring
 from .ranks import ranks
-from .read import results
+from .read import is_trivial, results
 from .sided import one_sided
 from .still import goal_stays, never_raised
 from .sunk import sunk
@@ -67,14 +67,15 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
     """What the rows of results and the short runs of a training say."""
     tables = [t for t in tables if not t.cumulative]
     rows = results(tables)
+    meant = [r for r in rows if not is_trivial(r)]
     return [
         *(below_base(rows) or sunk(rows)),
-        *zeros(rows),
+        *zeros(meant),
         *blank(tables),
         *silent_cells(tables),
         *never_measured(tables),
         *detected(rows, tables),
-        *one_sided(rows),
+        *one_sided(meant),
         *beyond_all(rows),
         *beyond_reference(rows),
         *by_format(rows),

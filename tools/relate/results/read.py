@@ -97,6 +97,19 @@ class Row:
         return {k: v for k, v in self.values.items() if is_score(k)}
 
 
+TRIVIAL = bounded(
+    r"(?:^|_)(?:no|without)_?(?:filter\w*|model|method|defen[cs]e|guard\w*|classifier|detector|check)(?:_|$)|(?:^|_)(?:always"
+    r"|dummy|majority(?:_class)?|most_frequent|null_model|(?:all|accept|reject|flag|pass|block)_(?:positives?|negatives?|all|everything|none))"
+    r"(?:_|$)|不过滤|无过滤|多数类|全部(?:通过|拒绝)"
+)
+"""What people call a row that is to answer one thing, and shows what that scores."""
+
+
+def is_trivial(row: Row) -> bool:
+    """Whether a row is called one that flags everything or nothing, as a bar for the others."""
+    return any(TRIVIAL.search(plain(name)) for name in (*row.names, row.part, PurePosixPath(row.file).stem))
+
+
 def is_score(name: str) -> bool:
     said = plain(name)
     return bool((HIGHER.search(said) or named_score(name)) and not LOWER.search(said))

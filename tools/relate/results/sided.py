@@ -33,6 +33,9 @@ ALL, NONE, NEAR, LEAST, EACH = 0.98, 0.02, 0.01, 20, 10
 """Shares that are all and nothing; how near two shares are that are one; items of a row and a class. Ours."""
 EXACT = 6e-4
 """Rounding of figures with four digits."""
+THRESHOLD = bounded(r"(?:^|_)(?:threshold|thresh|thr|cut_?off|tau)$|阈值$")
+SWEPT = 5
+"""Thresholds of one table from which on they are a sweep."""
 MOST_CLASSES = 10
 """Classes up to which a share of a score tells how many there are."""
 CHANCE = 1.5
@@ -55,8 +58,21 @@ class Told(NamedTuple):
 
 def one_sided(rows: Sequence[Row]) -> list[Finding]:
     """The clearest, and how many rows say such a thing."""
+    swept = _swept(rows)
+    rows = [r for r in rows if (r.file, r.part) not in swept]
     found = [*(told for row in rows for told in _of_row(row)), *_of_reports(rows)]
     return [_finding(sorted(found, key=lambda t: not t.grave))] if found else []
+
+
+def _swept(rows: Sequence[Row]) -> set[tuple[str, str]]:
+    """Parts of files in which one threshold after the other was tried: the first flags all by its nature, the last
+    nothing."""
+    tried: dict[tuple[str, str], set[float]] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            if THRESHOLD.search(plain(name)):
+                tried.setdefault((row.file, row.part), set()).add(value)
+    return {part for part, values in tried.items() if len(values) >= SWEPT}
 
 
 def _share(value: float) -> float:

@@ -30,6 +30,8 @@ SETUP = bounded(
     r"|(?:^|_)(?:metric_)?filter$|^(?:temperature|decoding|max_(?:gen|new)_\w*tokens|limit|backend|dtype)$"
 )
 """Columns that say how a score was measured."""
+SHOWN = bounded(r"(?:^|_)(?:num|n)_?(?:few_?)?shots?(?:_|$)|样例数")
+"""Columns that count the examples a benchmark is shown, and are no score of the benchmark that they name."""
 MEASURED = bounded(r"(?:^|_)(?:rate|acc\w*|f1|precision|recall|ratio|share|score|match|mean|avg)$|[率分]$")
 """Of a number: that it was measured, whatever its name says of how (`normalized_exact_rate`)."""
 MODEL = bounded(r"(?:^|_)(?:model|ckpt|checkpoint|weights?|run|candidate|system|revision)(?:_|$)|^模型(?:名称?)?$")
@@ -168,12 +170,14 @@ def harness_rows(tables: Sequence[Table]) -> Iterator[Scored]:
         metric = table.get("metric")
         if value is None or metric is None or table.get("weights") or len(table) > MOST_ROWS:
             continue
-        said = {name: table.get(name) or "" for name in ("task", "model", "n")}
+        said = {"error": table.get("stderr") or "", **{k: table.get(k) or "" for k in ("task", "model", "n")}}
+        named = [(plain(c.name), c) for c in table.columns if SETUP.search(plain(c.name))]
         for i in np.flatnonzero(np.isfinite(value.values)).tolist():
             own = float(value.values[i])
-            told = {"weights": "", "item": "", "error": "", **{k: _cell(c, i) for k, c in said.items()}}
+            told = {"weights": "", "item": "", **{k: _cell(c, i) for k, c in said.items()}}
+            setup = tuple(sorted((name, _cell(c, i)) for name, c in named))
             scale = 100.0 if 0 <= own <= 1 else 1.0
-            row = _row(table, i, value, scale, told, (), None)
+            row = _row(table, i, value, scale, told, setup, None)
             yield replace(row, metric=str(metric.values[i]))
 
 
@@ -247,7 +251,8 @@ def _in_points(error: float, scale: float, drawn: float | None) -> float:
 def _is_score(column: Column) -> bool:
     name = plain(column.name)
     quality = named_score(column.name) or metric_of(column) in ("accuracy", "eval_accuracy")
-    return bool(quality and not NOT_A_SCORE.search(name) and not SIZE.search(name) and column.values.dtype.kind == "f")
+    no_score = NOT_A_SCORE.search(name) or SIZE.search(name) or SHOWN.search(name)
+    return bool(quality and not no_score and column.values.dtype.kind == "f")
 
 
 def _number(value: object) -> float | None:

@@ -23,6 +23,8 @@ SAID = bounded(
     r"|out of memory|unavailable|\bhttp[ /:]{0,2}[45]\d\d\b|超时|失败|异常|错误|拒绝"
 )
 """What a program says of what went wrong, unlike a kind of mistake in an answer."""
+VERDICT = bounded(r"(?i)false[ _-](?:positive|negative)|misclassif|wrong (?:answer|label|class)|误报|漏报|误判|答错")
+"""What is said of an answer that was given, whatever it is called."""
 LEAST, SHARE = 3, 0.1
 VARIES = re.compile(r"\d+|0x[0-9a-f]+|[A-Za-z]:\\\S+|/\S+", re.IGNORECASE)
 """What differs between two errors of one kind."""
@@ -37,7 +39,8 @@ def failed_rows(table: Table) -> Iterator[Finding]:
 
 
 def _judged(table: Table, column: Column) -> Finding | None:
-    said = [(i, str(v)) for i, v in enumerate(column.values.tolist()) if isinstance(v, str) and SAID.search(v[:400])]
+    cells = [(i, v) for i, v in enumerate(column.values.tolist()) if isinstance(v, str)]
+    said = [(i, v) for i, v in cells if SAID.search(v[:400]) and not VERDICT.search(v[:400])]
     if len(said) < LEAST or len(said) < SHARE * len(table):
         return None
     kinds = Counter(VARIES.sub("#", v[:400]) for _, v in said)

@@ -278,11 +278,62 @@ def test_a_count_beside_the_place_of_one_is_still_a_count(found, text):
     assert "state" in about(found({"resume.log": ["[rank0] step 1/64", text]})["fewer-than-whole"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "boolq: 3270/3270 questions graded, 0 failed to parse",
+        "题目 812/812 已评测，失败 0 条",
+        "| tools | 58.33% (7/12) | 5 calls failed |",
+        "retries were dropped while the suite holds `9/9` green",
+        "no answer is truncated and none empty, compared with 41/300 for the old model",
+        "100%|##########| 8/8 [00:12<00:00]target folder /out exists and is not empty",
+    ],
+)
+def test_a_word_of_another_clause_or_with_its_own_number_says_nothing_of_a_count(found, text):
+    assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
+
+
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [
+        ("loaded tensors (211/290), the rest is new", 211),
+        ("| matched keys | 30 of 48 |", 30),
+        ("题库共 640 条，其中 96/640 失败，其余正常", 544),
+        ("21/48 tensors matched, 27 missing", 21),
+    ],
+)
+def test_a_count_is_of_what_its_clause_says(found, text, there):
+    told = found({"resume.log": ["[rank0] step 1/64", text]})["fewer-than-whole"]
+    assert told.data["there"] == there
+
+
 @pytest.mark.parametrize(("draft", "speaks"), [("chat-v8-draft", True), ("chat-v9-draft", False)])
 def test_versions_of_two_things_that_must_match(found, draft, speaks):
     script = f"vllm serve x \\\n  --model=/m/chat-v9 \\\n  --draft-model=/m/{draft}\n"
     told = found({"serve.sh": script})
     assert ("versions-apart" in told) is speaks
+
+
+@pytest.mark.parametrize(("key", "names", "speaks"), [
+    ("weights_md5", ("river-a", "river-b"), False),  # two models, each with its own
+    ("ckpt_hash", ("river-a", "river-b"), False),
+    ("weights_md5", ("river-a", "river-a"), True),
+    ("tokenizer_hash", ("river-a", "river-b"), True),
+])  # fmt: skip
+def test_two_models_have_weights_of_their_own(found, key, names, speaks):
+    files = {f"m{i}.yaml": f"model: {n}\n{key}: {i}e7f4{i}a\n" for i, n in enumerate(names, 1)}
+    assert ("versions-apart" in found(files)) is speaks
+
+
+@pytest.mark.parametrize(("one", "other", "speaks"), [
+    (("ask_v1.yaml", "version: 1"), ("ask_v2.yaml", "version: 2"), False),  # each is its own
+    (("a.yaml", "revision: nightly"), ("b.yaml", "revision: stable"), False),  # no number
+    (("a.yaml", "revision: 4f1c22"), ("b.yaml", "revision: 5f0d31"), True),
+    (("serve_v1.yaml", "engine_version: 8"), ("bench.yaml", "engine_version: 9"), True),
+])  # fmt: skip
+def test_versions_by_which_files_are_called(found, one, other, speaks):
+    files = {name: f"model: river\n{line}\n" for name, line in (one, other)}
+    assert ("versions-apart" in found(files)) is speaks
 
 
 def rollouts(pays):

@@ -53,8 +53,19 @@ def test_a_score_that_is_the_same_whatever_is_written(tmp_path, files):
         (rows(0.4, lambda bad, i: 3.0, n=20),),
         (rows(0.4, lambda bad, i: 512, names=("critique", "max_tokens")),),
         (rows(0.4, lambda bad, i: 3.0, ("ok", "no")),),
+        (rows(0.4, lambda bad, i: 0.0, names=("critique", "exact_match")),),
+        (rows(0.4, lambda bad, i: 0.0, (GOOD_ZH, BAD_ZH), ("评语", "rouge_l")),),
     ],
-    ids=["all are good", "all are bad", "it follows", "few", "a setting", "no reasons"],
+    ids=[
+        "all are good",
+        "all are bad",
+        "it follows",
+        "few",
+        "a setting",
+        "no reasons",
+        "computed",
+        "computed, Chinese",
+    ],
 )
 def test_scores_that_follow_what_is_written_are_left_alone(tmp_path, files):
     assert not told(tmp_path, *files)

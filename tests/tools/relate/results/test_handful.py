@@ -149,3 +149,15 @@ def test_one_benchmark_that_is_the_same_in_several_files(tmp_path, files, told):
 )
 def test_a_speed_of_nothing_in_every_row_was_never_measured(tmp_path, files, told):
     assert ("speed-never-measured" in codes(tmp_path, **files)) is told
+
+
+@pytest.mark.parametrize(("scores", "told"), [
+    ({"context_precision": 0.9, "context_recall": 1.0}, False),  # nobody was asked to answer
+    ({"recall@5": 0.8, "mrr": 0.71, "latency_ms": 12}, False),
+    ({"context_recall": 1.0, "faithfulness": 0.0}, True),
+    ({"exact_match": 0, "recall@5": 0.8}, True),
+])  # fmt: skip
+def test_a_search_that_is_scored_alone_has_no_answers(tmp_path, scores, told):
+    rows = [{"question": f"what is {i}?", "response": "", "reference": f"{i}", **scores} for i in range(12)]
+    found = codes(tmp_path, rag_results__json=rows)
+    assert (not found.isdisjoint({"answers-blank", "outputs-empty"})) is told

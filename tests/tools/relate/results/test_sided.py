@@ -58,6 +58,8 @@ def test_a_classifier_of_one_answer_is_told(tmp_path, files):
         {"a__csv": "task,recall,precision,accuracy\none,0.0,0.1,0.6\ntwo,1.0,1.0,1.0\n"},
         {"a__csv": "model,val_mood_acc,val_tone_f1\nfirst,0.75,0.2143\nsecond,0.81,0.5\n"},
         {"a__csv": "model,accuracy,macro_f1\nfirst,0.75,0.7441\nsecond,0.81,0.5\n"},
+        {"a__json": {"no_guard": {"tpr": 1.0, "fpr": 1.0}, "guard": {"tpr": 0.9, "fpr": 0.1}}},
+        {"a__csv": "model,recall,fpr\n多数类,0,0\nbert,0.71,0.08\n"},
     ],
     ids=[
         "apart",
@@ -69,6 +71,8 @@ def test_a_classifier_of_one_answer_is_told(tmp_path, files):
         "tasks",
         "F1 of another",
         "a sound F1",
+        "no guard at all",
+        "the larger class",
     ],
 )
 def test_sound_rates_are_left_alone(tmp_path, files):
@@ -174,3 +178,14 @@ def test_nothing_at_all_is_told(tmp_path, files):
 )
 def test_nothing_now_and_then_is_not(tmp_path, files):
     assert "score-exactly-zero" not in found(tmp_path, **files)
+
+
+@pytest.mark.parametrize(("steps", "key", "told"), [
+    (9, "threshold", False),  # one after the other was tried
+    (9, "阈值", False),
+    (2, "threshold", True),
+    (2, "cutoff", True),
+])  # fmt: skip
+def test_the_ends_of_a_sweep_over_thresholds_flag_all_and_nothing(tmp_path, steps, key, told):
+    some = [{key: i / 10, "recall": 1 - i / (steps - 1), "fpr": (1 - i / (steps - 1)) ** 2} for i in range(steps)]
+    assert ("one-class-predicted" in found(tmp_path, roc__json={"night": {"sweep": some}})) is told
