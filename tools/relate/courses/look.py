@@ -10,6 +10,7 @@ from ...run import Run
 from ...series import SeriesTable
 from ...tables.table import Table
 from ..earlier.started_over import started_over
+from ..paced.seen import seen_less
 from .clipped import clipped
 from .critics import unlearned
 from .finer import finer
@@ -50,6 +51,7 @@ CODES = declare(
     ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
     ("policy-held-by-penalty", CHECK, "the reward stands under a KL penalty far above that of a run that learned"),
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
+    ("step-sees-too-little", CHECK, "a step sees a whole factor less than another run's, or than is set"),
     ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
     ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
     ("starts-above-other", CHECK, "a loss begins far above that of another run at the same step and rate"),
@@ -73,7 +75,7 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
         *started_over(found), *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events),
         *unlearned(found), *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
         *stands(run, found), *followed(found), *begins_above(found), *finer(found), *ramped(found),
-        *leashed(run, found),
+        *leashed(run, found), *seen_less(run, found),
     ]  # fmt: skip
     if not found:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))
