@@ -24,6 +24,8 @@ STARTS = bounded(
     r"(?i)(?<![a-z])(?:(?:re)?launch|(?:re)?start|resum|restor|init|(?:re)?load|continu)(?:ed|ing|e)?(?![a-z])"
     r"|(?<![a-z])(?:world|ranks?)(?![a-z])|恢复|续训|加载|载入|启动|重启"
 )
+USUAL = 0.8
+"""Share of the lines of a start that so much else has elsewhere, where it is no start but what is written often."""
 ITEM = bounded(r"^(?:and )?[\"']?([a-z_]\w{1,24}(?:[ _](?:states?|params?))?|[\u3400-\u9fff]{2,8})[\"']?$")
 LIST = bounded(r"(?:^|[:：=(\[{→>]|\s{2})\s{0,3}([^:：=()\[\]{}→>]{3,160})[)\]}]?\s{0,3}$")
 SPLIT = re.compile(r"\s*[,，、+|;&]\s*")
@@ -47,7 +49,9 @@ def halves(run: Run, course: Course) -> Iterator[tuple[Course, Course]]:
 
 def _higher(at: np.ndarray, values: np.ndarray) -> list[int]:
     """Points behind which other lines stand, and the loss is higher from there on."""
-    rows = np.flatnonzero(np.diff(at) > max(1.0, float(np.median(np.diff(at)))))
+    wide = np.diff(at)
+    rows = np.flatnonzero(wide > max(1.0, float(np.median(wide))))
+    rows = [i for i in rows if (wide >= USUAL * wide[i]).sum() <= MOST_PLACES]  # samples are written again and again
     rows = [int(i) for i in rows if i + 1 >= FIRST and len(values) - i - 1 >= FIRST]
     rises = {
         i: float(np.median(values[i + 1 : i + 1 + FIRST]) - np.median(values[i + 1 - FIRST : i + 1])) for i in rows
