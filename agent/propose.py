@@ -220,7 +220,7 @@ def _computed(hypothesis: Hypothesis, finding: Finding) -> Fix:
     fix = next((f for f in known if f.variable == asked["variable"]), entry.fix)
     return Fix(
         variable=asked["variable"],
-        change={"set": asked["new"]},
+        change={"do": asked["do"]} if "do" in asked else {"set": asked["new"]},
         why=Phrase(finding.message, finding.zh or finding.message),
         expect=fix.expect if fix else COMPUTED,
     )

@@ -1,5 +1,5 @@
-"""How values and texts of tables are spread: gaps of preference pairs, reward within groups, truncated and identical
-outputs, lengths against the window, chance level, agreement of annotators.
+"""How values and texts of tables are spread: truncated and identical outputs, lengths against the window, agreement of
+annotators.
 
 Records of the run's data are judged in `tools.data`; here the same is asked of whatever became a table.
 """
@@ -20,8 +20,6 @@ from .line import means
 
 ENOUGH = 30
 """Rows, pairs, groups or items below which nothing is said."""
-GAP, SMALL_SHARE = 0.3, 0.2
-"""Pairs with a smaller gap tell little; a larger share of them is told. 000: drop pairs with a gap below 0.3."""
 ALPHA = 0.67
 """000: Krippendorff's alpha of at least 0.67."""
 CUT_SHARE = 0.3
@@ -29,15 +27,9 @@ CUT_SHARE = 0.3
 CAPPED_SHARE, CAPPED = 0.9, 600
 """Share of outputs at one low limit, and their characters, from which and up to which they were asked for so short, as
 a capture or a benchmark does: whether they would have stopped is not seen. Own judgement."""
-EQUAL_SHARE = 0.5
-"""Share of groups whose rewards are all the same. Own judgement."""
 SAME_SHARE = 0.9
 """Share of prompts whose output never changes along the way."""
 LONG_SHARE = 0.05
-CHOSEN, REJECTED = (
-    bounded(rf"(?:^|_){word}(?:_\w+)?_?(?:score|reward|rating)|(?:score|reward|rating)_(?:of_)?{word}(?:_|$)")
-    for word in ("(?:chosen|winner|win|w|preferred|better)", "(?:rejected|loser|lose|l|dispreferred|worse)")
-)
 ANNOTATOR = bounded(
     r"(?:^|_)(?:annotator|rater|labell?er|worker|reviewer|judge|coder)s?(?:_id|_name)?$|标注[员者人]|评审员?$|打分人"
 )
@@ -82,7 +74,6 @@ OUTPUT = bounded(
 PROMPT = bounded(
     r"^(?:prompt|question|input|query|group)(?:_?(?:id|idx|index|text))?$|^(?:提示词?|问题|输入|题目)(?:文本|内容)?$"
 )
-REWARD = bounded(r"^(?:reward|score|return)s?$")
 LENGTH = bounded(r"(?:^|_)(?:length|len|tokens|num_tokens|n_tokens|token_count)$")
 
 LONG_WINDOW, FAR_SHARE = 4096, 0.01
@@ -109,47 +100,6 @@ def texts(column: Column) -> np.ndarray:
 
 def shown(table: Table, rows: Sequence[int], metric: str) -> tuple[Evidence, ...]:
     return tuple(Evidence(table.file, int(table.lines[i]) or None, metric=metric) for i in rows)
-
-
-def gaps(table: Table) -> Iterator[Finding]:
-    """Preference pairs whose scores hardly differ."""
-    chosen, rejected = named(table, CHOSEN, "f"), named(table, REJECTED, "f")
-    if chosen is None or rejected is None:
-        return
-    keep = np.isfinite(chosen.values) & np.isfinite(rejected.values)
-    gap = (chosen.values - rejected.values)[keep].round(6)
-    scale = float(np.ptp(np.concatenate([chosen.values[keep], rejected.values[keep]]))) if len(gap) else 0.0
-    small = np.abs(gap) < GAP
-    if len(gap) < ENOUGH or scale <= 1.0 or small.mean() <= SMALL_SHARE:
-        return
-    low, high = wilson(int(small.sum()), len(gap))
-    mean, equal, same = float(gap.mean()), int((gap == 0).sum()), _same_text(table)
-    rows = np.flatnonzero(keep)[np.argsort(np.abs(gap), kind="stable")[:3]]
-    left = float(gap[~small].mean()) if (~small).any() else 0.0
-    yield Finding(
-        "preference-gap-small", Severity.S1 if small.mean() >= 0.5 else Severity.S2,
-        f"{small.sum()} of {len(gap)} pairs ({small.mean():.0%}, 95%: {low:.0%} to {high:.0%}) differ by less "
-        f"than {GAP} in score, {equal} by nothing{_said(same)}; the mean gap is {mean:.2f} on a scale of {scale:.3g}, "
-        f"and {left:.2f} without them.",
-        f"{len(gap)} 对中有 {small.sum()} 对（{small.mean():.0%}）分差小于 {GAP}，其中 {equal} 对相等；平均分差 "
-        f"{mean:.2f}（分数跨度 {scale:.3g}），去掉后为 {left:.2f}。",
-        shown(table, [*same[:1], *rows.tolist()], "preference_gap"),
-        {"pairs": len(gap), "small": int(small.sum()), "share": float(small.mean()), "interval": [low, high],
-         "mean_gap": mean, "equal": equal, "same_text": len(same), "scale": scale, "mean_without": left},
-    )  # fmt: skip
-
-
-def _same_text(table: Table) -> list[int]:
-    """Rows whose chosen and rejected answer are one text."""
-    chosen, rejected = (named(table, re.compile(rf"^{word}(?:_text|_answer|_response)?$"), "O") for word in
-                        ("chosen", "rejected"))  # fmt: skip
-    if chosen is None or rejected is None:
-        return []
-    return np.flatnonzero([a == b for a, b in zip(texts(chosen), texts(rejected), strict=True)]).tolist()
-
-
-def _said(same: Sequence[int]) -> str:
-    return f", and in {len(same)} both answers are the same text" if same else ""
 
 
 def votes(table: Table) -> list[dict[str, object]]:
@@ -286,37 +236,6 @@ def unchanged(table: Table) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def groups_equal(table: Table) -> Iterator[Finding]:
-    """Groups of answers to one prompt whose rewards are all the same."""
-    prompt, reward = named(table, PROMPT), named(table, REWARD, "f")
-    if prompt is None or reward is None:
-        return
-    axis = next((c for c in table.of("axis") if c.values.dtype.kind == "f"), None)
-    places = axis.values.tolist() if axis is not None else [0.0] * len(table)
-    groups: dict[tuple[str, float], list[float]] = {}
-    for p, x, r in zip(texts(prompt), places, reward.values.tolist(), strict=True):
-        groups.setdefault((p, x), []).append(r)
-    whole = [g for g in groups.values() if len(g) > 1]
-    if len(whole) < ENOUGH:
-        return
-    equal = [g for g in whole if max(g) == min(g)]
-    low, high = wilson(len(equal), len(whole))
-    if low < EQUAL_SHARE:
-        return
-    top = max(max(g) for g in whole)
-    best = sum(g[0] == top for g in equal)
-    yield Finding(
-        "groups-without-signal", Severity.S2,
-        f"In {len(equal)} of {len(whole)} groups ({len(equal) / len(whole):.0%}, 95%: {low:.0%} to {high:.0%}) all "
-        f"answers have the same reward, {best} of them the highest: these groups teach nothing.",
-        f"{len(whole)} 组中有 {len(equal)} 组（{len(equal) / len(whole):.0%}）组内奖励完全相同（其中 {best} 组为最高"
-        "分），没有学习信号。",
-        shown(table, [0], "reward"),
-        {"groups": len(whole), "equal": len(equal), "all_best": best, "share": len(equal) / len(whole),
-         "interval": [low, high]},
-    )  # fmt: skip
-
-
 def _lengths(table: Table, settings: Settings) -> Iterator[Finding]:
     """Texts that are longer than the window."""
     window = next(
@@ -373,4 +292,4 @@ def _unfilled(table: Table, column: Column, values: np.ndarray, window: int) -> 
     )  # fmt: skip
 
 
-LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (gaps, agreement, truncated, unchanged, groups_equal)
+LOOKS: tuple[Callable[[Table], Iterator[Finding]], ...] = (agreement, truncated, unchanged)

@@ -651,26 +651,6 @@ def test_a_schedule_that_begins_again_from_amid_its_decay(tmp_path, rate, loss, 
     assert {"rate-off-since-restart", "lr-starts-over"} & {*found} == ({code} if code else set())
 
 
-ORDER = ["step,shard", *(f"{s},s-{s // 500:03d}" for s in range(100, 6001, 100))]
-
-
-@pytest.mark.parametrize(
-    ("listed", "order", "told_"),
-    [
-        (["shard,status", *(f"s-{k:03d},{'contaminated' if k == 7 else 'ok'}" for k in range(13))], ORDER, True),
-        (["file,quality", *(f"p{k}.jsonl,{'bad' if k in (3, 4) else 'good'}" for k in range(12))],
-         ["iter,file", *(f"{10 * k},p{k}.jsonl" for k in range(12))], True),
-        (["shard,status", *(f"s-{k:03d},ok" for k in range(13))], ORDER, False),
-        (["shard,status", *(f"s-{k:03d},{'contaminated' if k == 40 else 'ok'}" for k in range(30, 43))], ORDER, False),
-        (["shard,status", *(f"s-{k:03d},failed" for k in range(13))], ORDER, False),
-    ],
-    ids=["a shard", "files", "none marked", "not read", "another word"],
-)  # fmt: skip
-def test_marked_parts_that_were_read(tmp_path, listed, order, told_):
-    found = told(tmp_path, {"manifest.csv": listed, "order.csv": order})
-    assert ("marked-part-was-read" in found) is told_
-
-
 @pytest.mark.parametrize(
     ("name", "row", "code"),
     [

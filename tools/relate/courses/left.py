@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...findings import Evidence
 from ...heads import beginning
 from ...patterns import bounded
 from ...run import Artifact, Run
-from .read import Course
+from ..earlier.within import fewer_listed
+from .read import Course, Joint
 
 MOST_FILES, BYTES, LOG_BYTES = 40, 32_768, 6_144
 KINDS = ("config", "script", "document", "code", "log")
@@ -38,6 +40,7 @@ def _forms(part: str) -> re.Pattern[str]:
 
 
 FORMS = {name: _forms(part) for name, part in _PARTS.items()}
+GONE = {name: bounded(rf"(?i)^{part}") for name, part in _PARTS.items()}
 BEGINS_ANEW = bounded(
     rf"(?i)(?<![\w-])--?(?:finetune|ignore[-_]data[-_]skip|reset[-_](?:dataloader|iterator|sampler|data))(?![\w-])"
     rf"(?!\S?[= ]\s?{_NO})|\b(?:finetune|ignore_data_skip|reset_(?:dataloader|iterator|data_position))[\"']?\s?[:=]\s?"
@@ -85,35 +88,43 @@ class Left:
 
     run: Run
 
+    def fewer(self, joint: Joint, what: str) -> tuple[Evidence, ...]:
+        """The line that lists fewer parts than an earlier one, if one of those that are gone is of this kind."""
+        missing, places = fewer_listed(self.run, joint.before, joint.after)
+        return places if any(GONE[what].match(part) for part in missing) else ()
+
     def of(self, what: str, course: Course) -> tuple[Evidence, ...]:
         """The first place that says that a part was not loaded; of logs only that of the course."""
         small = [a for a in self.run.artifacts if a.kind in KINDS and (a.kind != "log" or a.name == course.file)]
         small.sort(key=lambda a: (a.name != course.file, a.attempt != course.attempt.partition("#")[0]))
         for artifact in small[:MOST_FILES]:
-            if found := _said(artifact, what):
+            own = (
+                course.head
+                if artifact.name == course.file and course.head
+                else enumerate(_text(artifact).splitlines(), 1)
+            )
+            if found := _said(artifact, own, what):
                 return (found,)
         return ()
 
     def unlisted(self, course: Course) -> tuple[Evidence, ...]:
         """The lines that the log begins with, where they name several parts that were loaded and no optimizer."""
         artifact = next((a for a in self.run.artifacts if a.name == course.file and a.kind == "log"), None)
-        if artifact is None or course.loss is None or not 3 <= course.loss.at[0] <= 400:
+        if artifact is None or course.loss is None or not (course.head or 3 <= course.loss.at[0] <= 400):
             return ()
-        lines = _text(artifact).splitlines()[: int(course.loss.at[0]) - 1]
-        named = {
-            m[1].lower()[:4]: i for i, line in enumerate(lines, 1) if len(line) <= 400 and (m := PARTS.search(line))
-        }
-        if len(named) < 3 or any(HAS.search(line) for line in lines):
+        head = course.head or tuple(enumerate(_text(artifact).splitlines()[: int(course.loss.at[0]) - 1], 1))
+        named = {m[1].lower()[:4]: (i, line) for i, line in head if len(line) <= 400 and (m := PARTS.search(line))}
+        if len(named) < 3 or any(HAS.search(line) for _, line in head):
             return ()
-        return tuple(Evidence(artifact.name, i, text=lines[i - 1].strip()) for i in list(named.values())[:3])
+        return tuple(Evidence(artifact.name, i, text=line.strip()) for i, line in list(named.values())[:3])
 
 
 def _text(artifact: Artifact) -> str:
     return beginning(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES)
 
 
-def _said(artifact: Artifact, what: str) -> Evidence | None:
-    for number, line in enumerate(_text(artifact).splitlines(), 1):
+def _said(artifact: Artifact, lines: Iterable[tuple[int, str]], what: str) -> Evidence | None:
+    for number, line in lines:
         if len(line) > 400 or not any(word in line.lower() for word in WORDS):
             continue
         if what == "data" and (anew := BEGINS_ANEW.search(line)):

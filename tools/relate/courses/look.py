@@ -9,7 +9,9 @@ from ...findings import Check, Report, declare
 from ...run import Run
 from ...series import SeriesTable
 from ...tables.table import Table
+from ..earlier.back import gone_back
 from ..earlier.started_over import started_over
+from ..paced.seen import seen_less
 from .clipped import clipped
 from .critics import unlearned
 from .finer import finer
@@ -50,6 +52,9 @@ CODES = declare(
     ("old-loss-rises-in-warm-up", CHECK, "a loss of old data rises with the rate of a stage, and stays above"),
     ("policy-held-by-penalty", CHECK, "the reward stands under a KL penalty far above that of a run that learned"),
     ("clipped-throughout-and-behind", CHECK, "nearly all steps are clipped at a higher rate, and the loss is behind"),
+    ("step-sees-too-little", CHECK, "a step sees a whole factor less than another run's, or than is set"),
+    ("marked-part-was-read", CHECK, "a part of the data that a list marks as bad was read, from a step on"),
+    ("last-state-before-bad-data", CHECK, "the last whole state that a list names from before bad data were read"),
     ("batch-fell-rate-kept", CHECK, "the batch is several times smaller at one learning rate, and the loss suffers"),
     ("loss-follows-other-run", CHECK, "smoothed, the loss falls as that of another run, step by step"),
     ("starts-above-other", CHECK, "a loss begins far above that of another run at the same step and rate"),
@@ -73,8 +78,8 @@ def side_by_side(run: Run, series: SeriesTable, tables: Sequence[Table] = (), ev
         *started_over(found), *resumed(found, Left(run)), *reread(tables, found), *shrunk(run, found, events),
         *unlearned(found), *rewarmed(found), *clipped(run, found), *held(run, found), *scaled(run, found),
         *stands(run, found), *followed(found), *begins_above(found), *finer(found), *ramped(found),
-        *leashed(run, found),
+        *leashed(run, found), *seen_less(run, found), *gone_back(run, tables, found),
     ]  # fmt: skip
-    if not found:
+    if not found and not told:
         return Report("courses", (), (Check(CHECK, "not-applicable", "no measures along steps"),))
     return Report("courses", tuple(told), (Check(CHECK, "found" if told else "clear"),))

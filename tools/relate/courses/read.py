@@ -43,6 +43,8 @@ class Course:
     file: str
     attempt: str
     lines: tuple[Line, ...]
+    head: tuple[tuple[int, str], ...] = ()
+    """(number, text) of the lines with which it begins in the middle of a log; empty at the beginning of one."""
 
     def of(self, role: str) -> Line | None:
         """Its longest line for this; the one that a vocabulary knows first."""

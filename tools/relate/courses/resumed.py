@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...findings import Evidence, Finding, Severity
+from ..earlier.within import halves
 from ..line import Line, plain
 from .left import Left
 from .position import not_resumed, went_back
@@ -56,10 +57,15 @@ def _joint(a: Course, b: Course, old: Line, new: Line) -> Joint | None:
 
 
 def resumed(found: Sequence[Course], left: Left) -> Iterator[Finding]:
-    """What changed where a run went on."""
+    """What changed where a run went on: in another log, or in the same one."""
     for joint in joints(found):
         yield from _judged(joint, left)
         return
+    for course in found:
+        for a, b in halves(left.run, course):
+            if a.loss and b.loss and (joint := _joint(a, b, a.loss, b.loss)) is not None:
+                yield from _judged(joint, left)
+                return
 
 
 def _judged(joint: Joint, left: Left) -> Iterator[Finding]:
@@ -79,14 +85,14 @@ def _by_loss(joint: Joint, left: Left, data_told: bool) -> Iterator[Finding]:
     climb, first = top - joint.level, float(begun[0]) - joint.level
     norms = _norms(joint)
     if climb >= joint.enough and joint.shift >= 0.5 * joint.enough and calm:
-        missing = left.of("optimizer", joint.after) or left.unlisted(joint.after)
+        missing = left.fewer(joint, "optimizer") or left.of("optimizer", joint.after) or left.unlisted(joint.after)
         rose = norms is not None and norms[1] >= NORM * norms[0]
         fell = float(np.median(begun[-max(LEAST, len(begun) // 5) :])) - joint.level <= BACK * climb
         fresh = rose and fell and norms is not None and norms[2] <= 0.5 * norms[1]
         if fresh and (missing or first <= ON_LINE * climb):
             yield _fresh(joint, peak, norms, missing)
             return
-        missing = missing or left.of("any", joint.after)
+        missing = missing or left.fewer(joint, "any") or left.of("any", joint.after)
         yield _moved(joint, "loss-higher-since-restart", missing)
     elif climb >= joint.enough and joint.shift >= joint.enough:
         yield _rated(joint, rates or (0.0, 0.0))

@@ -44,7 +44,7 @@ KIND = bounded(
 
 def numbers(run: Run, pattern: re.Pattern[str], words: Sequence[str]) -> Iterator[tuple[float, Evidence]]:
     """Every number that the small files give for a setting."""
-    for name, number, line in _lines(run, words):
+    for name, number, line in lines_of_small(run, words):
         for match in pattern.finditer(line):
             with suppress(ValueError):
                 yield float(match[1]), Evidence(name, number, text=line.strip())
@@ -52,14 +52,14 @@ def numbers(run: Run, pattern: re.Pattern[str], words: Sequence[str]) -> Iterato
 
 def handed_on(run: Run) -> Iterator[tuple[float, Evidence]]:
     """The numbers of settings that code hands on as the decay, whatever they are called."""
-    names = {m[1] for _, _, line in _lines(run, ("decay", "wd")) for m in HANDED.finditer(line)}
+    names = {m[1] for _, _, line in lines_of_small(run, ("decay", "wd")) for m in HANDED.finditer(line)}
     for name in sorted(n for n in names if not DECAY.search(f"{n}=1"))[:8]:
         yield from numbers(run, bounded(rf"(?<![\w.]){re.escape(name)}{_NUMBER}"), (name.lower(),))
 
 
 def kinds(run: Run) -> Iterator[Evidence]:
     """Lines that make the decay a term of the gradient."""
-    for name, number, line in _lines(run, ("adam", "decoupled", "l2", "optim")):
+    for name, number, line in lines_of_small(run, ("adam", "decoupled", "l2", "optim")):
         if not line.startswith("-") and KIND.search(line):
             yield Evidence(name, number, text=line.strip())
 
@@ -74,7 +74,8 @@ def changed(events: Sequence[Event], pattern: re.Pattern[str], times: float) -> 
                     yield old, new, Evidence(e.file, e.line, text=e.text)
 
 
-def _lines(run: Run, words: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+def lines_of_small(run: Run, words: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+    """(file, number, text) of the lines of small files and of the beginnings of logs that hold one of the words."""
     small = sorted((a for a in run.artifacts if a.kind in KINDS), key=lambda a: KINDS.index(a.kind))
     for artifact in small[:MOST_FILES]:
         text = beginning(artifact.path, LOG_BYTES if artifact.kind == "log" else BYTES)

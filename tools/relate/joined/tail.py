@@ -6,7 +6,6 @@ Codec levels are judged in `..rows`, ranks and stages in `..contrast`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means, plain
+from ..preferred.lists import numbers_in
 
 LEAST, MOST = 4, 4096
 EXPERT = bounded(r"(?:^|_)experts?(?:_?(?:id|idx|index|no|num))?$|专家")
@@ -122,13 +122,8 @@ def _tells_load(table: Table, column: Column) -> bool:
 
 def _numbers_in(cell: object) -> np.ndarray | None:
     """The numbers that a cell lists; None where it lists anything else, or was cut."""
-    try:
-        found = json.loads(str(cell))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, list) or not LISTED <= len(found) <= MOST:
-        return None
-    if not all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in found):
+    found = numbers_in(cell)
+    if not LISTED <= len(found) <= MOST:
         return None
     load = np.asarray(found, float)
     return load if np.isfinite(load).all() and (load >= 0).all() and load.sum() > len(load) * 1e-6 else None

@@ -1,4 +1,5 @@
-"""What is preferred by its length or its place: findings of all tables, and the codes that they have."""
+"""What is preferred by its length or its place, and what nothing is preferred by: findings of all tables, and the codes
+that they have."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from ...tables.table import Table
 from . import lengths
 from .buckets import buckets
 from .correlated import correlated
+from .gaps import gaps
+from .groups import groups_equal
 from .picks import picked
 from .positions import positions
 from .reasons import unfollowed
@@ -18,6 +21,8 @@ PREFERRED = "what scorers and judges prefer"
 MOST_TABLES, MOST_ROWS = 300, 50_000
 CODES = declare(
     "preferred",
+    ("groups-without-signal", PREFERRED, "most groups of answers have one and the same reward"),
+    ("preference-gap-small", PREFERRED, "the scores of a table's pairs lie too near each other"),
     ("score-follows-length", PREFERRED, "a scorer is right on longer chosen answers and below chance on shorter ones"),
     ("tuned-loses-to-base", PREFERRED, "a judge finds a tuned model clearly worse than the one that it was made from"),
     ("verdicts-follow-order", PREFERRED, "the same place wins whichever of two models stands there"),
@@ -44,4 +49,5 @@ LOOKS = (*lengths.LOOKS, buckets, correlated, picked, turned_round)
 def preferred(tables: Sequence[Table]) -> list[Finding]:
     """What scorers and judges of a run go by."""
     some = [t for t in tables[:MOST_TABLES] if 0 < len(t) <= MOST_ROWS]
-    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some), *unfollowed(some)]
+    return [*(f for t in some for look in LOOKS for f in look(t)), *positions(some), *unfollowed(some),
+            *gaps(some), *groups_equal(some)]  # fmt: skip
