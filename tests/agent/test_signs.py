@@ -51,7 +51,7 @@ def told_in(code, file):
 )
 def test_two_errors_go_together_only_in_one_file(files, holds_with, holds_and):
     run = asked(findings=[told_in("file-missing", files[0]), told_in("exception-in-checkpoint-load", files[1])])
-    two = ("found(file-missing) {} found(exception-in-checkpoint-load)".format(w) for w in ("with", "and"))
+    two = (f"found(file-missing) {w} found(exception-in-checkpoint-load)" for w in ("with", "and"))
     assert [holds(read(text), run) is not None for text in two] == [holds_with, holds_and]
 
 

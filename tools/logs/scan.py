@@ -36,6 +36,7 @@ from .ends.scored import one_class
 from .history import unlogged
 from .judged.far_out import far_out
 from .judged.nameless import after_earlier, nameless
+from .judged.written import written
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
@@ -142,7 +143,7 @@ def scan(
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     found = [*after_earlier(found, [*nameless(table)]), *far_out(table)]
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    matched = overcome(matched, table, texts)
+    matched = written(overcome(matched, table, texts), texts)
     begins = list(repeated({name: (t.errors, t.lines) for name, t in texts.items()}, matched))
     matched = newest([*(survived(f, begins) for f in matched), *begins], texts)
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched, table), *unlogged(run)]
