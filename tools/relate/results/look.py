@@ -11,7 +11,7 @@ from ..line import Line
 from .alike import come_out_alike, same_in_files
 from .below import below_base
 from .beyond import beyond_all
-from .blank import blank
+from .blank import blank, unscored
 from .cells import never_measured, silent_cells
 from .checkpointed import sought_stays
 from .counts.counted import of_how_many, scored_nothing
@@ -34,6 +34,7 @@ CODES = declare(
     ("benchmark-drop", RESULTS, "results of a trained model lie below those of the model before it, in any file"),
     ("score-exactly-zero", RESULTS, "a score is exactly 0, or no number, for some tasks or methods beside fine others"),
     ("answers-blank", RESULTS, "answers of a results file are empty"),
+    ("score-cells-empty", RESULTS, "a score is missing for many items of a table for which others were computed"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
     ("speed-never-measured", RESULTS, "the speed of a benchmark is exactly 0 in every row: nothing was measured"),
     ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
@@ -68,7 +69,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
     return [
         *(below_base(rows) or sunk(rows)),
         *zeros(rows),
-        *blank(tables),
+        *(blank(tables) or unscored(tables)),
         *silent_cells(tables),
         *never_measured(tables),
         *detected(rows, tables),
