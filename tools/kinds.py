@@ -29,6 +29,7 @@ from .heads import (
     exported,
     grouped,
     holds_rows,
+    logged,
     metric_records,
     scored,
 )
@@ -291,7 +292,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
             return by_name or Recognised("generations", "texts beside why they ended, or how they were drawn")
         if _TEXT_COLUMN.search(first) or classed(first):
             return by_name or Recognised("data", "table with a text column")
-        return by_name
+        return by_name or (Recognised("log", "lines of names with numbers behind colons") if logged(head) else None)
     if _FLIGHT.search(head):
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
@@ -340,8 +341,7 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("metrics", "lines of clock, value and step")
     if _DRAWN.search(head) or columned(head):
         return Recognised("table", "rows of a monitoring tool or a scheduler")
-    pairs = _mostly_pairs(head)
-    keys = _YAML.findall(head)
+    pairs, keys = _mostly_pairs(head), _YAML.findall(head)
     named = len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head)  # twice: who speaks
     if (pairs or named) and scored(head):
         return Recognised("document", "names with their scores")

@@ -41,9 +41,9 @@ def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "", e
 
 
 _SCORES = (
-    "accuracy accuracies acc score scores metric metrics margin margins precision recall faithfulness relevancy"
-    " relevance correctness similarity bleu rouge auc f1"
-).split()
+    *("accuracy", "accuracies", "acc", "score", "scores", "metric", "metrics", "margin", "margins", "precision", "f1"),
+    *("recall", "faithfulness", "relevancy", "relevance", "correctness", "similarity", "bleu", "rouge", "auc"),
+)
 
 
 def _not_behind(*names: str) -> str:
