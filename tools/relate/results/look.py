@@ -20,6 +20,7 @@ from .counts.zeros import zeros
 from .detected import detected
 from .errors import beyond_reference
 from .formats import by_format
+from .held import held
 from .preferring import preferring
 from .ranks import ranks
 from .read import results
@@ -35,6 +36,16 @@ CODES = declare(
     ("score-exactly-zero", RESULTS, "a score is exactly 0, or no number, for some tasks or methods beside fine others"),
     ("answers-blank", RESULTS, "answers of a results file are empty"),
     ("score-cells-empty", RESULTS, "a score is missing for many items of a table for which others were computed"),
+    (
+        "held-out-far-below-train",
+        RESULTS,
+        "a report's score on rows kept apart is far below that on the rows trained on",
+    ),
+    ("splits-alike", RESULTS, "a report's scores on rows kept apart are near that on the rows trained on"),
+    ("predictions-off-what-came", RESULTS, "what a model predicts for bins of rows is far from what came, in all"),
+    ("predictions-as-came", RESULTS, "what a model predicts for bins of rows is what came"),
+    ("feature-shifted", RESULTS, "the distribution of a feature is another one than at the training (PSI)"),
+    ("features-stable", RESULTS, "the features are distributed as at the training (PSI)"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
     ("speed-never-measured", RESULTS, "the speed of a benchmark is exactly 0 in every row: nothing was measured"),
     ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
@@ -73,6 +84,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *silent_cells(tables),
         *never_measured(tables),
         *detected(rows, tables),
+        *held(rows, tables),
         *one_sided(rows),
         *beyond_all(rows),
         *beyond_reference(rows),

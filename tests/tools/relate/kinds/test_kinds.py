@@ -62,9 +62,9 @@ def test_rows_that_stand_out_share_what_no_other_row_has(found):
     assert told.data["asks"][0]["is"] == "at-least"
 
 
-@pytest.mark.parametrize("last", ["all,1640", "合计,1640"])
+@pytest.mark.parametrize("last", ["all,1645", "合计,1645"])
 def test_the_line_of_the_sum_does_not_stand_out(found, last):
-    parts = ["band,loans", *(f"{i},{164 if i % 3 else 164}" for i in range(1, 11)), last]
+    parts = ["band,loans", *(f"{i},{164 + i % 2}" for i in range(1, 11)), last]
     assert "rows-stand-out" not in found({"bands.csv": parts})
 
 

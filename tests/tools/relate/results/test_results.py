@@ -31,7 +31,8 @@ def judged(*rows):
     [
         ({"scores__csv": judged("0.9,0.81", "0.8,", "0.75,", "1.0,0.9")}, "answer_relevancy"),
         ({"marks__csv": "提示,回答,忠实度,正确率\n" + "".join(f"问{i},答,,0.{i + 3}\n" for i in range(5))}, "忠实度"),
-        ({"sum__csv": "arm,n,precision_mean,recall_mean\n" + "".join(f"a{i},40,0.{i + 2}1,\n" for i in range(4))}, "recall_mean"),
+        ({"sum__csv": "arm,n,precision_mean,recall_mean\n" + "".join(f"a{i},40,0.{i + 2}1,\n" for i in range(4))},
+         "recall_mean"),
     ],
 )  # fmt: skip
 def test_scores_without_a_value_beside_others_are_told(tmp_path, files, column):
