@@ -213,7 +213,7 @@ def test_end_of_a_run_is_not_a_hang(tmp_path, end):
 def test_a_log_whose_count_goes_on_in_other_words_or_that_says_it_is_done_is_no_hang(tmp_path, other, end):
     counts = "pruned" not in other
     later = "".join(
-        f"[2025-01-01 {11 + m // 60}:{m % 60:02d}:00] {f'step {51 + m} ' if counts else ''}{other.format(3400 + m % 9)}\n"
+        f"[2025-01-01 11:{m:02d}:00] {f'step {51 + m} ' if counts else ''}{other.format(3400 + m % 9)}\n"
         for m in range(60)
     )
     text = clocked(50, 0) + later + f"[2025-01-01 12:{10 if counts else 50}:00] {end}\n"
