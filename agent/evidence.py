@@ -15,6 +15,7 @@ from ..tools.logs.judged.agents import agents
 from ..tools.logs.judged.not_in_force import not_in_force
 from ..tools.looking.others import tools_of
 from ..tools.reading import Chunk
+from ..tools.relate.paced.books import prepared
 from ..tools.run import Artifact, Run
 from ..tools.series import Series, SeriesTable
 from ..tools.settings import Settings
@@ -208,6 +209,7 @@ def look(
             reports.append(not_in_force(resolved(made, read.texts), read.table) if name == "lint" else made)
         named_so = {c.name for t in (opened.tables if opened else ()) for c in t.columns}
         reports.append(_try("agents", lambda: Report("agents", tuple(agents(read.table, read.texts, named_so)))))
+        reports.append(_try("books", lambda: prepared(run, opened.tables if opened else (), logs, read.table)))
         reports.append(_try("named", lambda: look_up(run, log.findings)))
         reports += [_try("siblings", lambda: _against(read.table, settings, beside))] if beside else []
         others_of = [(t.name, t.run, t.table) for t in beside[:6]]

@@ -113,6 +113,9 @@ def test_every_finding_of_consequence_is_explained_by_an_entry():
     }
     notes |= {
         "named-elsewhere",
+        "splits-alike",
+        "predictions-as-came",
+        "features-stable",
         "set-otherwise",
         "log-still-written",
         "rate-long-steady",

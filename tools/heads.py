@@ -376,3 +376,23 @@ def beginning(path: Path, size: int) -> str:
     with suppress(TriageError, OSError):
         return head(path, size).decode("utf-8", "replace")
     return ""
+
+
+def mostly_pairs(head: bytes) -> bool:
+    """Whether a text is one pair a line, each of another key, as arguments are dumped."""
+    lines = [line for line in head.splitlines()[:-1] if line.strip() and not line.lstrip().startswith((b"#", b"["))]
+    keys = [line.partition(b"=")[0] for line in lines if _PAIRS.match(line)]
+    return len(keys) >= max(3, 0.8 * len(lines)) and len(set(keys)) * 2 > len(keys)
+
+
+def logged(head: bytes) -> bool:
+    """Whether most lines are those of a log, whatever stands between their parts: a count that goes up, and two names
+    with their numbers behind colons."""
+    lines = [line for line in head.splitlines()[:-1] if line.strip()]
+    told = [int(m[1]) for line in lines if (m := _COUNT.match(line)) and _TOLD.search(line)]
+    return len(told) > 3 and len(told) * 2 > len(lines) and all(a < b for a, b in pairwise(told))
+
+
+_COUNT = bounded(rb"\D{0,40}?(\d{1,9})(?![\d.])")
+_TOLD = bounded(rb"(?:(?:^|[\s,;])[A-Za-z][\w '-]{0,40}:\s{0,4}[-+]?\d[^\s,;]{0,20}.{0,12}){2}")
+_PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")

@@ -29,7 +29,9 @@ from .heads import (
     exported,
     grouped,
     holds_rows,
+    logged,
     metric_records,
+    mostly_pairs,
     scored,
 )
 from .patterns import bounded
@@ -166,7 +168,6 @@ _CHANGED = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}:[ ][^\n]{0,80}\S\s?(?:->|\xe2\x
 _DRAWN = bounded(  # Prometheus text, and columns under a row of dashes
     rb"(?m)\A(?:[^\n]{0,200}\n){0,2}\# (?:TYPE|HELP) \w|\A(?:[^\n]{0,200}\n){0,3}[ ]{0,8}-{3,60}(?:[ ]{1,8}-{3,60}){2,40}[ ]{0,8}\r?$"
 )
-_PAIRS = bounded(rb"(?m)^[A-Za-z_][\w.-]{0,60}\s{0,40}=\s{0,40}[^\s=].{0,200}$")
 _LOG_TEXT = re.compile(
     rb"\d\d:\d\d:\d\d|Traceback \(most recent|\b(?:INFO|WARNING|ERROR)\b|\b(?:step|iter(?:ation)?|epoch)\W{0,3}\d|CUDA"
     rb"|['\"]loss['\"]:|\bloss\b\W{0,3}[\dn]|\d%\||NCCL|[Ee]rror|\xac ?\d{1,9} ?\xe6\xad\xa5.{0,40}\xe6\x8d\x9f", _I
@@ -206,9 +207,7 @@ def _known(plain: str, head: bytes, alone: bool, packed: bool) -> Recognised | R
         return by_name or Recognised("data", "columnar data file name")
     if not head.strip(b"\0 \r\n\t"):
         return _empty(plain, head, by_name, packed)
-    if is_binary(head):
-        return _binary(plain, by_name, alone)
-    return _text(plain, head, by_name, alone)
+    return _binary(plain, by_name, alone) if is_binary(head) else _text(plain, head, by_name, alone)
 
 
 def _tracked(name: str, head: bytes) -> Recognised | Refused:
@@ -287,11 +286,12 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     if suffix in (".csv", ".tsv"):
         if (csv_header(first) and not grouped(head)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
-        if _TEXT_COLUMN.search(first) and _is_sampled(first):
+        texts = _texts_below(head)
+        if texts and _is_sampled(first):
             return by_name or Recognised("generations", "texts beside why they ended, or how they were drawn")
-        if _TEXT_COLUMN.search(first) or classed(first):
+        if texts or classed(first):
             return by_name or Recognised("data", "table with a text column")
-        return by_name
+        return by_name or (Recognised("log", "lines of names with numbers behind colons") if logged(head) else None)
     if _FLIGHT.search(head):
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
@@ -322,6 +322,13 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     return Recognised("data", "JSON with text keys") if _TEXT_KEY.search(head) else None
 
 
+def _texts_below(head: bytes) -> bool:
+    """Whether a table has a column of texts by its name, with something else than a number in its first row."""
+    names, *row = (re.split(rb"[,\t]", line) for line in head.lstrip().split(b"\n")[:2])
+    below = row[0] if row and len(row[0]) == len(names) else [b""] * len(names)
+    return any(_TEXT_COLUMN.search(n) and not _NUMBER.fullmatch(c.strip()) for n, c in zip(names, below, strict=True))
+
+
 def _is_sampled(first: bytes) -> bool:
     """Whether a header, or a first record, is that of outputs: why each ended and nothing asked, or how it was drawn."""
     drawn = _SAMPLED.search(first) and _GIVEN.search(first)
@@ -340,8 +347,7 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("metrics", "lines of clock, value and step")
     if _DRAWN.search(head) or columned(head):
         return Recognised("table", "rows of a monitoring tool or a scheduler")
-    pairs = _mostly_pairs(head)
-    keys = _YAML.findall(head)
+    pairs, keys = mostly_pairs(head), _YAML.findall(head)
     named = len(keys) == len({k.strip() for k in keys}) >= 2 and not _CHANGED.search(head)  # twice: who speaks
     if (pairs or named) and scored(head):
         return Recognised("document", "names with their scores")
@@ -358,13 +364,6 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
     if named:
         return Recognised("config", "text with `key: value` lines")
     return Recognised("log", "text file named by the user") if alone else None
-
-
-def _mostly_pairs(head: bytes) -> bool:
-    """Whether a text is one pair a line, each of another key, as arguments are dumped."""
-    lines = [line for line in head.splitlines()[:-1] if line.strip() and not line.lstrip().startswith((b"#", b"["))]
-    keys = [line.partition(b"=")[0] for line in lines if _PAIRS.match(line)]
-    return len(keys) >= max(3, 0.8 * len(lines)) and len(set(keys)) * 2 > len(keys)
 
 
 def _repeats(head: bytes) -> bool:

@@ -40,26 +40,21 @@ def _kind(id: str, en: str, zh: str, said: str, codes: str, metrics: str = "", e
     return id, found
 
 
-_OF_MEASURE = "".join(
-    f"(?<!{name} )(?<!{name} is )(?<!{name} are )"
-    for name in (
-        *(
-            "accuracy",
-            "accuracies",
-            "acc",
-            "score",
-            "scores",
-            "eval",
-            "evals",
-            "metric",
-            "metrics",
-            "margin",
-            "margins",
-        ),
-        *("win rate", "pass rate", "rate", "f1", "ppl", "perplexity", "kl", "entropy", "rewards", "losses", "curve"),
-    )
+_SCORES = (
+    *("accuracy", "accuracies", "acc", "score", "scores", "metric", "metrics", "margin", "margins", "precision", "f1"),
+    *("recall", "faithfulness", "relevancy", "relevance", "correctness", "similarity", "bleu", "rouge", "auc"),
 )
+
+
+def _not_behind(*names: str) -> str:
+    return "".join(f"(?<!{name} )(?<!{name} is )(?<!{name} are )" for name in names)
+
+
+_OF_MEASURE = _not_behind(*_SCORES, "eval", "evals", "win rate", "pass rate", "rate", "ppl", "perplexity", "kl",
+                          "entropy", "rewards", "losses", "curve")  # fmt: skip
 """A measure that is stuck is no run that is."""
+_NO_SCORE = _not_behind(*_SCORES) + "".join(f"(?<!{n})(?<!{n}都)(?<!{n}全)" for n in ("指标", "得分", "分数", "准确率"))
+"""A score that is no number was not computed; that is no loss that is none."""
 KINDS: dict[str, Kind] = table(
     "symptoms",
     (
@@ -67,10 +62,12 @@ KINDS: dict[str, Kind] = table(
             "nonfinite-loss",
             "a loss that is NaN or inf",
             "loss 变成 NaN 或 inf",
-            r"\bnans? (?:some|at|in|from|after|since)\w*|\b(?:went|goes|gets?|got|is|are|all|turns?|turned|became"
-            r"|hits?) (?:to )?nans?\b|(?:loss|it|training|run).{0,25}\b(?:nans?|nan'?d|infs?|infinite"
+            rf"{_NO_SCORE}\bnans? (?:some|at|in|from|after|since)\w*"
+            rf"|{_NO_SCORE}\b(?:went|goes|gets?|got|is|are|all|turns?|turned|became|hits?) (?:to )?nans?\b"
+            r"|(?:loss|\bit\b|training|run).{0,25}\b(?:nans?|nan'?d|infs?|infinite"
             r"|not a number)\b|\bnan(?:s"
-            r"|ned)?\b.{0,12}(?:loss|at step)|loss.{0,8}(?:nan|inf)|变(?:成)?\s*nan|出(?:现)?\s*nan|nan\s*了",
+            rf"|ned)?\b.{{0,12}}(?:loss|at step)|loss.{{0,8}}(?:nan|inf)"
+            rf"|{_NO_SCORE}(?:变(?:成)?\s*nan|出(?:现)?\s*nan|nan\s*了)",
             "loss-nonfinite eval-loss-nonfinite loss-hidden-nan nan-in-forward nonfinite-from-start"
             " same-batch-nonfinite-again",
             "loss",

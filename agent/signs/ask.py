@@ -153,6 +153,8 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
     """Whether two parts lie as their link says; what holds everywhere lies with everything."""
     if link == "and":
         return True
+    if link == "with" and a.move is b.move is None and a.span is b.span is None:
+        return _in_one_file(a, b)
     if b.span is None and b.move is not None and a.span is not None:
         return b.move.still(*a.span) or b.move.way == "flat"
     if a.span is None or b.span is None or (a.span[1] > CLOCK) != (b.span[1] > CLOCK):
@@ -162,6 +164,12 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
         return a.span[1] + slack >= b.span[0] and b.span[1] + slack >= a.span[0]
     first, second = (a.span, b.span) if link == "before" else (b.span, a.span)
     return first[1] <= second[1] and first[0] < second[0]
+
+
+def _in_one_file(a: Held, b: Held) -> bool:
+    """Whether two things that lie nowhere on the way of the run are told of one file; what names none is of all."""
+    mine, theirs = ({e.file for e in held.evidence if e.file} for held in (a, b))
+    return not mine or not theirs or bool(mine & theirs)
 
 
 def _of_two_runs(a: Held, b: Held) -> bool:

@@ -37,6 +37,24 @@ def asked(events=(), findings=(), settings=None, **measures):
     return Asked(relate(SeriesTable(), [table], chosen, events), findings)
 
 
+def told_in(code, file):
+    return Finding(code, Severity.S1, code, code, (Evidence(file, 7),))
+
+
+@pytest.mark.parametrize(
+    ("files", "holds_with", "holds_and"),
+    [
+        (("eval.log", "eval.log"), True, True),
+        (("plots.log", "serve.log"), False, True),
+        (("a.out", "b.err"), False, True),
+    ],
+)
+def test_two_errors_go_together_only_in_one_file(files, holds_with, holds_and):
+    run = asked(findings=[told_in("file-missing", files[0]), told_in("exception-in-checkpoint-load", files[1])])
+    two = (f"found(file-missing) {w} found(exception-in-checkpoint-load)" for w in ("with", "and"))
+    assert [holds(read(text), run) is not None for text in two] == [holds_with, holds_and]
+
+
 SLOW = asked(
     data_time=stepped(0.04, 0.7), compute_time=level(0.9), step_time=stepped(0.94, 1.6), sm_clock_mhz=level(1755),
     queue=stepped(8, 2, 200), events=[Event("data", "switched to shard group B", "loader.log", 9, 250)],

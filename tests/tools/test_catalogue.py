@@ -57,6 +57,7 @@ from triage.tools.relate.earlier.attempts import since_restart
 from triage.tools.relate.earlier.beside import Side, beside
 from triage.tools.relate.earlier.grown import since_raised
 from triage.tools.relate.earlier.transport import transported
+from triage.tools.relate.paced.books import prepared
 from triage.tools.relate.relate import relate
 from triage.tools.relate.siblings import against
 from triage.tools.scores import check_run_evals
@@ -124,6 +125,7 @@ TOOLS = {
         since_raised(discover(p), SeriesTable(), (), ()),
         beside(Side("", SeriesTable()), []),
         side_by_side(discover(p), SeriesTable()),
+        prepared(discover(p), (), {}),
     ],
 }
 """Tool, or wing that is one tool -> its reports on artefacts as small as can be; `bisect` is in its own tests."""

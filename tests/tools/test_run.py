@@ -314,3 +314,18 @@ def test_an_empty_stream_beside_the_full_one_of_its_job_is_nothing_to_mend(tmp_p
     (tmp_path / empty).write_text("")
     (tmp_path / full).write_text("step 1 loss 2.0\nexit code 0\n")
     assert (empty in {s.name for s in discover(tmp_path).skipped}) is told
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("source,input,dup,output\nweb,900,30,870\nbooks,80,1,79\n", "table"),
+        ("stage\tin\tprompt\ttext\na\t5\t3\t2\n", "table"),
+        ("input,output\nwhat is it,that\n", "data"),
+        ("text,label\n2024 was a good year,1\n", "data"),
+    ],
+)
+def test_columns_of_numbers_are_no_texts_whatever_they_are_called(tmp_path, text, kind):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    assert [a.kind for a in discover(tmp_path).artifacts] == [kind]

@@ -43,7 +43,7 @@ TOTAL_BYTES = 4 << 20
 BUDGET = 2.0
 """Seconds of processor time; a check that would begin later is left out, and says so."""
 EVAL_NAME = re.compile(
-    rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?')}|bench(?:mark)?)\d{{0,5}}k?(?:[/_.\-]|$)|评测|测试|验证集|开发集",
+    rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?s?')}|bench(?:mark)?)\d{{0,5}}k?(?:[/_.\-]|$)|评测|测试|验证集|开发集",
     re.IGNORECASE,
 )
 
@@ -60,8 +60,11 @@ PREDICTED = bounded(
     r"|预测|模型输出|模型回答)$"
 )
 ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
-REFERENCE = bounded(r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|标准答案|参考答案)$")
-"""Fields of what a model answered, and of what that is held against: rows with both are an evaluation's."""
+REFERENCE = bounded(
+    r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|verdicts?|judge\w{0,12}|标准答案|参考答案|评审|裁判|判定)$"
+)
+"""Fields of what a model answered, and of what that is held against or judged by: rows with both are an
+evaluation's."""
 COMPARED = bounded(
     r"(?i)(?:^|[/_.-])(?:comparisons?|compared?|side[_-]?by[_-]?side|sbs|versus|vs)(?:[/_.-]|$)|对比|并排"
 )
@@ -165,7 +168,7 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
     data = [s for s in samples if s.artifact.kind == "data" and s.shape not in ("tokens", "codes")]
     several = answer_the_same([(s.artifact.name, s.parts) for s in data if s.shape in ANSWERED])
     several |= {s.artifact.name for s in data if COMPARED.search(s.artifact.name)}
-    train = [s for s in data if not s.is_eval and s.artifact.name not in several]
+    train = [s for s in data if not (s.is_eval or s.answered) and s.artifact.name not in several]
     held = [s for s in data if s.is_eval]
     pairs = [s for s in data if s.shape in ("preference", "rollout")]
     tokens = [s for s in samples if s.shape == "tokens"]
@@ -186,7 +189,7 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
         named = trained_on(run, [s.artifact.name for s in read])
         used = [s for s in read if s.artifact.name in named]
         out.append(("dedup", (*(used or read), *held), lambda: _leaks(used, read, held, engine)))
-    whole = [s for s in train if not s.answered and not _is_excerpt(s)]
+    whole = [s for s in train if not _is_excerpt(s)]
     inside = parts_of_others(_named(whole))
     if whole := [s for s in whole if s.artifact.name not in inside]:
         out.append(("dedup", whole, lambda: _weighed(dedup(_parts(whole), engine=engine)[0], whole)))
@@ -310,9 +313,10 @@ def _is_request(record: Any) -> bool:
 
 
 def _is_answered(record: Any) -> bool:
-    """Whether a record holds a prediction, an answer beside what it is held against, or how long its answer took: how
-    much of that repeats says nothing of what is trained on."""
-    names = [k for k in record if isinstance(k, str)] if isinstance(record, Mapping) else []
+    """Whether a record holds a prediction, an answer beside what it is held against or judged by, or how long its
+    answer took: nobody trains on it, and how much of that repeats says nothing of what is trained on."""
+    inner = [record, *record.values()] if isinstance(record, Mapping) else []
+    names = [k for one in inner if isinstance(one, Mapping) for k in one if isinstance(k, str)]
     held = any(REFERENCE.search(k) for k in names)
     return any(PREDICTED.search(k) or TIMED.search(k) or (held and ANSWER.search(k)) for k in names)
 

@@ -33,6 +33,13 @@ GONE = bounded(
 MISSING = bounded(
     r"\b(?:missing|skipp?ed|ignored|dropped|lost|unmatched)(?: keys?)?\W{1,3}(\d{1,9})\b|缺失\D{0,4}(\d{1,9})", 2
 )
+RIGHT = bounded(
+    r"(?i)\b(?:pass(?:es|ed)?|correct\w{0,2}|right|succe\w{2,8}|ok|accura\w{2,3}|solved|done|complete\w?|precision|recall)\b"
+    r"|[✓✅]|通过|正确|成功|答对|完成|准确"
+)
+"""What is said of a score, or of what came to its end: not of parts that should be there."""
+BY_IT = 24
+"""Letters before and behind a count in which such a word speaks of it."""
 _DIGITS = re.compile(r"\d+")
 ONE = bounded(
     r"(?i)(?:[\[(,;|]\s{0,2}[a-z]p?|\b[tpdcev]p|\b(?:tensor|pipeline|data|context|expert|sequence)(?:[ _-]?parallel)?"
@@ -105,6 +112,12 @@ def _without_progress(some: Sequence[Counted]) -> list[Counted]:
     return [c for c in some if (_DIGITS.sub("#", c.text), c.whole) not in through]
 
 
+def _says_the_rest(text: str, count: re.Match[str], rest: int) -> bool:
+    """Whether the line says apart from the count how many are not among them, so that the count is of those there."""
+    others = {int(n) for n in _DIGITS.findall(text[: count.start()] + " " + text[count.end() :])}
+    return rest in others and rest != int(count[1])
+
+
 def _of(lines: Iterator[tuple[int, str]], file: str) -> Iterator[Counted]:
     for number, text in lines:
         if len(text) > 1000 or not (THERE.search(text) or GONE.search(text)):
@@ -115,6 +128,9 @@ def _of(lines: Iterator[tuple[int, str]], file: str) -> Iterator[Counted]:
             if ONE.search(before[-40:]) or BAR.search(before) or PASSED.search(text[match.end() :]):
                 continue
             present = _says(text, match)
+            if present is False and RIGHT.search(text[max(0, match.start() - BY_IT) : match.end() + BY_IT]):
+                continue
+            present = present if present is None else present or _says_the_rest(text, match, b - a)
             if b > 1 and a <= b and present is not None:
                 yield Counted(file, number, a if present else b - a, b, text.strip()[:200])
 

@@ -27,7 +27,9 @@ _VALUE = (
     r"[\"']?(-?\d[\d_]*(?:\.\d+)?(?:e-?\d+)?(?![\w.])|(?=\d{1,63}[a-f])[0-9a-f]{6,64}(?![\w.-])"
     r"|[A-Za-z/.][\w./-]{0,80})"
 )
-SAYS = bounded(rf"(?<![\w.-])(?:--?)?[\"']?([A-Za-z_][\w.-]{{0,48}})[\"']?(?:\s?[:=]\s?|\s(?=[\d\"'fib])){_VALUE}")
+_WORD = r"[fib][a-z]{0,16}[\d_]|false\b|flash|fsdp|inductor\b|infiniband\b|b(?:itsandbytes|nb)\b"
+"""Values that may follow a name behind a blank alone, as in commands; in prose any word does."""
+SAYS = bounded(rf"(?<![\w.-])(?:--?)?[\"']?([A-Za-z_][\w.-]{{0,48}})[\"']?(?:\s?[:=]\s?|\s(?=[\d\"']|{_WORD})){_VALUE}")
 FALLS_BACK = bounded(
     rf"(?:\.get|getattr|environ\.get|pop|setdefault)\((?:\w+,\s?)?[\"']([A-Za-z_][\w.-]{{1,48}})[\"'],\s?{_VALUE}"
 )

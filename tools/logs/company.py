@@ -33,6 +33,7 @@ NEAR = 1.5
 _HELD_OUT = bounded(r"(?i)held[ _-]?out|验证集?(?:损失)?$|测试集?损失|评估损失")
 _SIDE = bounded(r"(?i)^(?:(?P<train>t|tr|trn|train)|(?P<held>v|va|val|te|ts|tst))[_ .-](?=[a-z])")
 """A letter or two for the data that is trained on, or held out."""
+_BEST, _LEARNT = ("best", "best_so_far", "最佳", "最优"), ("learn", "train", "fit", "训练")
 _SUM = bounded(r"^[a-z]{1,8}(?:\+[a-z]{1,8}){1,3}$")
 """Losses that are added: `ctc+att`."""
 _PARTS = frozenset(
@@ -164,12 +165,27 @@ def _of_file(series: Sequence[Series]) -> Iterator[Series]:
         means[key] = "eval_loss"
     games = any(_GAMES.search(_plain(s.key)) for s in series)
     sides = {} if (metrics - {"value_loss"}) & _OF_RL else _sides({s.key for s in series})
+    sides |= _by_best(series)
     for one in series:
         meant = sides.get(one.key) or means.get(one.key, one.metric)
         free = one.metric in (one.key, instead.get(meant)) or one.key in sides
         if games and _LOST.search(_plain(one.key)):
             meant, free = one.key, True
         yield replace(one, metric=meant) if free else one
+
+
+def _by_best(series: Sequence[Series]) -> dict[str, str]:
+    """What a bare `test` and `learn` are beside their `best`: a loss where that is the lowest so far, a score where it
+    is the highest."""
+    best = next((s for s in series if _plain(s.key) in _BEST), None)
+    for held in (s for s in series if best is not None and split_named(s.key)):
+        if best is None or len(best) != len(held) or len(held) < LEAST:
+            continue
+        ways = [bool(np.allclose(best.values, way.accumulate(held.values))) for way in (np.minimum, np.maximum)]
+        if ways[0] != ways[1]:
+            names = ("loss", "eval_loss") if ways[0] else ("accuracy", "eval_accuracy")
+            return {s.key: names[0] for s in series if _plain(s.key) in _LEARNT} | {held.key: names[1]}
+    return {}
 
 
 def _sides(keys: Iterable[str]) -> dict[str, str]:

@@ -70,7 +70,7 @@ DONE = bounded(
 )
 """What a program says at its end."""
 OVER = bounded(
-    r"(?i)^(?:[\d:.,/ TZ-]{4,40})?\W{0,4}(?:INFO\W{1,4})?(?:\[?(?:train\w{0,4}|main|run|job|all)\]?\W{1,4})?"
+    r"(?i)^(?:\[?[\d:.,/ TZ-]{4,40})?\W{0,4}(?:INFO\W{1,4})?(?:\[?(?:train\w{0,4}|main|run|job|all)\]?\W{1,4})?"
     r"(?:is |has )?(?:done|finished|completed?)\b|^\W{0,4}(?:训练)?(?:全部)?(?:完成|结束)"
 )
 """What a program says of itself in one of its last lines, and of no part of its work."""

@@ -36,6 +36,7 @@ from .ends.scored import one_class
 from .history import unlogged
 from .judged.far_out import far_out
 from .judged.nameless import after_earlier, nameless
+from .judged.written import written
 from .notebooks import notebooks
 from .plan import PLANNED, Plan, cut_short, decayed, never_peaked, out_of_reach, planned, says_over, unfinished
 from .points.read import read_series
@@ -58,6 +59,8 @@ CODES = declare(
 
 SILENCE = 20 * 60
 """Seconds of log without a step before a hang is suspected. Own judgement; PyTorch's NCCL limit is 10 minutes."""
+STEPS_ON = 3
+"""Steps that a log goes on to count from which on it has not stopped. Own judgement."""
 
 UNENDING = ("loss-divergence",)
 """Of a curve that goes wrong while the program runs on."""
@@ -140,10 +143,10 @@ def scan(
     found, detector_checks = detect(table, grad_clip, classes_of(run))
     found = [*after_earlier(found, [*nameless(table)]), *far_out(table)]
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
-    matched = overcome(matched, table, texts)
+    matched = written(overcome(matched, table, texts), texts)
     begins = list(repeated({name: (t.errors, t.lines) for name, t in texts.items()}, matched))
     matched = newest([*(survived(f, begins) for f in matched), *begins], texts)
-    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched), *unlogged(run)]
+    findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched, table), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
     findings += [*ended_while_saving(texts, matched), *one_class(texts)]
@@ -227,8 +230,9 @@ def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[
             yield finding
 
 
-def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Iterator[Finding]:
-    """The log's clock goes on for `SILENCE` and ten logging intervals after the last step, and nothing explains it."""
+def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding], table: SeriesTable) -> Iterator[Finding]:
+    """The log's clock goes on for `SILENCE` and ten logging intervals after the last step, nothing explains it, no
+    other line counts on and the log does not end with saying that it is done."""
     ended = {e.file for f in matched if f.severity != Severity.S3 for e in f.evidence}
     for name, text in texts.items():
         if text.stopped is None or name in ended:
@@ -236,7 +240,9 @@ def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Iterator[Fi
         first, last, end = text.stopped
         lines = max((len(at) for at in (text.life.lines or {}).values()), default=0)
         last_line = max(stop for _, _, stop in text.life.attempts)
-        if any(start > last_line for start in text.life.starts):
+        if any(start > last_line for start in text.life.starts) or says_over(text.tail, last_line):
+            continue
+        if _counted_on([s for s in table if s.file == name], last_line):
             continue
         interval = (last - first) / max(lines - 11, 1)
         if lines < 15 or text.life.alive > last_line or interval <= 0 or end - last < max(SILENCE, 10 * interval):
@@ -251,6 +257,15 @@ def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding]) -> Iterator[Fi
             (Evidence(name, last_line, text=clean("last metric line")),),
             {"silent_seconds": end - last, "interval_seconds": interval},
         )
+
+
+def _counted_on(own: Sequence[Series], line: int) -> bool:
+    """Whether the count of a log goes on after a line where it was then, in lines that read otherwise."""
+    numbered = [s for s in own if s.step_is == "step"]
+    at = max((int(s.steps[s.lines <= line].max()) for s in numbered if (s.lines <= line).any()), default=0)
+    later = [s.steps[s.lines > line] for s in numbered]
+    ways = [(int(steps[0]) - at, np.diff(steps)) for steps in later if len(steps) >= STEPS_ON]
+    return any(0 < first <= 2 * np.median(way) and way.min() > 0 for first, way in ways)
 
 
 def _unread(run: Run, table: SeriesTable, texts: Mapping[str, Text], found: Sequence[Finding]) -> list[Finding]:

@@ -19,6 +19,10 @@ FAILURES = [e for e in index(None).runbook if e.kind == "failure"]
     [
         ("loss went nan at 4000", {"nonfinite-loss"}),
         ("损失第四千步变nan了", {"nonfinite-loss"}),
+        ("perplexity is nan since yesterday", {"nonfinite-loss"}),
+        ("half of the judge metrics are nan", set()),
+        ("faithfulness is nan in 7 of 12 rows", set()),
+        ("不少指标出现 nan", set()),
         ("the loss is flat as a pancake", {"loss-flat"}),
         ("cuda oom on step 1", {"out-of-memory"}),
         ("vllm can't allocate memory", {"out-of-memory"}),

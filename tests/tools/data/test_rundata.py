@@ -65,6 +65,26 @@ def test_items_leak_into_what_is_trained_on_and_into_nothing_else(tmp_path, sour
     assert [f.severity for f in report.findings if f.code == "eval-leakage"] == grades
 
 
+@pytest.mark.parametrize(
+    ("held", "rows", "wrapped"),
+    [
+        (
+            "bench/asked.jsonl",
+            "out/judged_a.jsonl",
+            lambda q: {"case": {"question": q}, "response": q[::-1], "verdict": {"score": 4}},
+        ),
+        ("评测集.jsonl", "run/b.jsonl", lambda q: {"问题": q, "输出": q[::-1], "裁判": "对"}),
+        ("evals/raw/gold.jsonl", "evals/results/m.jsonl", lambda q: {"question": q, "answer": q[::-1]}),
+    ],
+)
+def test_judged_answers_to_the_items_are_nothing_to_train_on(tmp_path, held, rows, wrapped):
+    rng = random.Random(4)
+    asked = [f"{prose(rng, 14)}?" for _ in range(40)]
+    items = [{"question": q, "answer": prose(rng, 9)} for q in asked]
+    report = check_run_data(make(tmp_path, {held: items, rows: [wrapped(q) for q in asked]}))
+    assert not {"eval-leakage", "data-schema-mismatch"} & {f.code for f in report.findings}
+
+
 def test_a_clean_run_has_no_finding(tmp_path):
     report = check_run_data(make(tmp_path, {"data/train.jsonl": clean(1), "data/eval.jsonl": clean(2, 50)}))
     assert report.findings == ()

@@ -85,6 +85,16 @@ def test_another_frame_says_nothing(code, frames, error):
         ("exception-in-data", ("lib/python3.11/os.py __getitem__",), "KeyError: 'LOCAL_WORLD_SIZE'"),
         ("exception-in-scheduler", ("sglang/srt/managers/scheduler.py event_loop",), "AssertionError"),
         ("exception-in-scheduler", ("vllm/v1/core/sched/scheduler.py schedule",), "KeyError: 'req-3'"),
+        (
+            "exception-in-checkpoint-load",
+            ("transformers/modeling_utils.py from_pretrained", "torch/cuda/memory.py memory_stats"),
+            "RuntimeError: Invalid device argument",
+        ),
+        (
+            "exception-in-checkpoint-load",
+            ("app/serve.py load_weights", "torch/cuda/__init__.py set_device"),
+            "AcceleratorError: invalid device ordinal",
+        ),
     ],
 )
 def test_a_frame_that_only_looks_like_the_part_says_nothing(code, frames, error):

@@ -202,6 +202,29 @@ def test_end_of_a_run_is_not_a_hang(tmp_path, end):
     assert "hang-no-progress" not in scan(discover(write(tmp_path / "train.log", text))).codes()
 
 
+@pytest.mark.parametrize(
+    ("other", "end"),
+    [
+        ("rows read=3983 keep={}", "wrote the index"),
+        ("file {} lang=zh ok=7 skipped=1", "wrote the index"),
+        ("pruned {}", "all finished in 92 min"),
+    ],
+)
+def test_a_log_whose_count_goes_on_in_other_words_or_that_says_it_is_done_is_no_hang(tmp_path, other, end):
+    counts = "pruned" not in other
+    later = "".join(
+        f"[2025-01-01 11:{m:02d}:00] {f'step {51 + m} ' if counts else ''}{other.format(3400 + m % 9)}\n"
+        for m in range(60)
+    )
+    text = clocked(50, 0) + later + f"[2025-01-01 12:{10 if counts else 50}:00] {end}\n"
+    assert "hang-no-progress" not in scan(discover(write(tmp_path / "prep.log", text))).codes()
+
+
+def test_a_heartbeat_that_counts_itself_is_no_progress(tmp_path):
+    beats = "".join(f"[2025-01-01 {11 + m // 60}:{m % 60:02d}:00] step: {m + 1} heartbeat: 1.0\n" for m in range(90))
+    assert "hang-no-progress" in scan(discover(write(tmp_path / "train.log", clocked(50, 0) + beats))).codes()
+
+
 def test_empty_run_gives_an_empty_report(tmp_path):
     report = scan(Run(tmp_path))
     assert report.findings == ()

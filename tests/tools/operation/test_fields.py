@@ -31,9 +31,14 @@ def test_none_of_the_fields_is_in_the_records(tmp_path):
         {"axolotl.yml": CONFIG.format("query", "reply"), "train.jsonl": rows(query="what", reply="that")},
         {"axolotl.yml": CONFIG.format("query", "missing"), "train.jsonl": rows(query="what", reply="that")},
         {"data.yaml": "question_field: Question\n", "metrics.jsonl": '{"step": 1, "loss": 2.0}\n' * 9},
+        {
+            "report.json": '{"set": "train.jsonl",\n"rows": [{"question": "Which fields identify a source?"}, '
+            '{"question": "does a column index help"}]}',
+            "train.jsonl": rows(query="what", reply="that"),
+        },
         {"data.yaml": "path: other.jsonl\ntext_column: body\n", "train.jsonl": rows(query="what", reply="that")},
     ],
-    ids=["there", "one of them", "metrics", "another file"],
+    ids=["there", "one of them", "metrics", "prose", "another file"],
 )
 def test_fields_that_are_there_and_files_that_are_not_named(tmp_path, files):
     assert not codes(tmp_path, files)

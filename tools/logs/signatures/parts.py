@@ -19,6 +19,8 @@ from .signature import CHECK
 
 UNNAMED = "uncaught-exception"
 """An exception that names no failure itself."""
+DEVICE = bounded(r"/torch/(?:cuda|xpu|mps|npu)/|/torch_npu/")
+"""Frames of what asks a card: what fails in them is no matter of the file that was being read."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Part:
     """The codes of errors that this part is told of."""
     never: re.Pattern[str] = re.compile(r"(?!)")
     """Frames that only look like it."""
+    below: re.Pattern[str] = re.compile(r"(?!)")
+    """Frames further in that make it something else's."""
 
     def tells(self, frame: str) -> bool:
         """Whether a frame is one of this part."""
@@ -71,6 +75,7 @@ PARTS = (
         "loading a checkpoint stopped it",
         "是加载检查点时出的错",
         (UNNAMED, "checkpoint-load-error", "file-missing"),
+        below=DEVICE,
     ),
     Part(
         "exception-in-data",
@@ -174,6 +179,7 @@ def parts(file: str, hits: Iterable[Hit], of: Finding) -> Iterator[Finding]:
     among = [p for p in PARTS if of.code in p.of]
     hit = next((h for h in hits if of.evidence and h.line == of.evidence[0].line), None)
     for line, text in reversed(frames(hit) if hit else ()):
+        among = [p for p in among if not p.below.search(text)]
         part = next((p for p in among if p.tells(text.rstrip())), None)
         if part is not None and hit is not None:
             yield at_frame(part.code, part.en, part.zh, (file, line, text), hit, of)

@@ -18,6 +18,9 @@ from .names import demand, kinds
 LOST = 0.02
 """Share of the parts that may be missing without a word. Own judgement."""
 MOST = 3
+ALL_OF = 10
+"""Parts of which not one is there, from which on that is more than a note where the line says that they failed."""
+FAILED = bounded(r"(?i)\bfail(?:ed|ures?)\b|失败")
 WORLD = bounded(r"^(?:world_?size|nproc|num_?(?:gpus|ranks|processes)|data_?parallel(?:_size)?|dp(?:_size)?|n_?gpus)$")
 NUMBERED = bounded(r"(?:-of-|_of_)0{0,6}(\d{1,6})(?!\d)|world_?size_?(\d{1,6})|(?:^|[_-])mp_rank_\d+_of_(\d+)")
 
@@ -39,7 +42,7 @@ def not_all_there(lines: Sequence[Counted], said: Sequence[Stated], tables: Sequ
 def _told(c: Counted) -> Finding:
     gone = c.whole - c.there
     return Finding(
-        "fewer-than-whole", Severity.S3,
+        "fewer-than-whole", Severity.S2 if not c.there and c.whole >= ALL_OF and FAILED.search(c.text) else Severity.S3,
         f"{c.file}:{c.line} counts {c.there} of {c.whole}, {gone} ({gone / c.whole:.0%}) are not there: "
         f"{c.text[:160]}.",
         f"{c.file}:{c.line} 计数 {c.there} / {c.whole}，缺 {gone}（{gone / c.whole:.0%}）：{c.text[:160]}。",

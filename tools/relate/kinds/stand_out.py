@@ -30,6 +30,8 @@ MOST_VALUES = 16
 MOST_SHARED = 400
 """Values that odd rows could share, beyond which it is not looked for."""
 MOST_TOLD = 4
+NEAR = 0.01
+"""Part of a sum by which the line of the total may differ from it."""
 
 
 def standing_out(table: Table) -> Iterator[Finding]:
@@ -48,7 +50,7 @@ def standing_out(table: Table) -> Iterator[Finding]:
         odd, middle = _odd(column.values)
         if odd is None:
             continue
-        if _before_or_after(table, column, odd, middle):
+        if _before_or_after(table, column, odd, middle) or _sums_up(column.values, odd):
             continue
         shared = _shared(odd, apart)
         if shared is not None or odd.sum() == 1:
@@ -67,6 +69,12 @@ def _odd(values: np.ndarray) -> tuple[np.ndarray | None, float]:
     spread = float(np.std(values[finite & near]))
     odd = finite & (np.abs(values - middle) > max(FAR * abs(middle), DEVIATIONS * spread))
     return (odd, middle) if 0 < odd.sum() <= (1 - BULK) * finite.sum() else (None, middle)
+
+
+def _sums_up(values: np.ndarray, odd: np.ndarray) -> bool:
+    """Whether the one odd row is the sum of all others: the line of the total below a table."""
+    rest = float(np.nansum(values[~odd]))
+    return odd.sum() == 1 and abs(float(values[odd][0]) - rest) <= NEAR * abs(rest)
 
 
 def _before_or_after(table: Table, column: Column, odd: np.ndarray, middle: float) -> bool:

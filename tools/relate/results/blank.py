@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...findings import Evidence, Finding, Severity
+from ...findings import Evidence, Finding, Severity, clean
 from ...patterns import bounded
 from ...tables.table import Column, Table
 from ..distributions import texts
 from ..line import means, plain
+from ..summed.words import named_score
 from .read import is_score
 
 RESULTS = bounded(r"(?i)result|eval|report|predict|generat|output|answer|response|infer|bench|judg|评测|预测|结果|回答")
@@ -38,6 +39,15 @@ OF_ANSWERS = bounded(
     r"faithful|ground|answer_|correct|accura|similar|bleu|rouge|(?:^|_)(?:em|f1|judge\w*|exact_match)(?:_|$)"
     r"|halluc|忠实|正确|准确"
 )
+ROWS, PART, MOST = 3, 0.3, 3
+"""Rows of a table, the part of them without a score from which on that is told, and scores that are named. Ours."""
+JUDGED = bounded(
+    r"(?:^|_)(?:faithful|relevan|precision|recall|correct|similarit|ground(?:ed|ing)|coheren|fluen|helpful|complete(?:ness)?)"
+    r"\w{0,8}(?:_(?:mean|avg|score))?$|忠实|相关[性度]|精确率|召回率|正确[性率]|准确率|相似度"
+)
+"""What a judge scores an answer or what was retrieved by."""
+SPREAD = bounded(r"(?:^|_)(?:std\w{0,3}|var|variance|stderr|se|ci\w{0,3}|human|manual)(?:_|$)|人工|标准差")
+"""What is no score of its own, or is left for people to fill in."""
 LEAST, BLANK, WROTE = 4, 0.3, 16
 """Answers of a file, share of them that are blank, and tokens of an answer that must have said something. Ours."""
 
@@ -46,6 +56,61 @@ def blank(tables: Sequence[Table]) -> list[Finding]:
     """Per file the surest of both, worst first, at most two."""
     found = [f for t in tables if len(t) >= LEAST for look in (_texts, _counts) for f in look(t)]
     return sorted(found, key=lambda f: (f.severity, -f.data["blank"]))[:2]
+
+
+def unscored(tables: Sequence[Table]) -> list[Finding]:
+    """Scores that are missing for a good part of the items of a table which has other scores for them: the worst."""
+    found = [(t, some) for t in tables if len(t) >= ROWS and (some := _without_score(t))]
+    if not found:
+        return []
+    table, some = max(found, key=lambda one: sum(float(none.mean()) for _, none, _ in one[1]))
+    en = ", ".join(f"{clean(c.name, 40)} has no value in {int(none.sum())}" for c, none, _ in some[:MOST])
+    zh = "、".join(f"{clean(c.name, 40)} 有 {int(none.sum())} 行" for c, none, _ in some[:MOST])
+    beside = clean(some[0][2].name, 40)
+    places = tuple(Evidence(table.file, int(table.lines[int(np.flatnonzero(none)[0])]) or None, metric=c.name,
+                            text=f"{c.name}: no value") for c, none, _ in some[:MOST])  # fmt: skip
+    return [Finding(
+        "score-cells-empty", Severity.S2,
+        f"{en} of {len(table)} rows of {table.file}, while {beside} has one there: these items were not scored by it "
+        "(the judge's call failed, or its answer was not read), and its mean is over the rest.",
+        f"{table.file} 的 {len(table)} 行中 {zh}没有值，而同一行的 {beside} 有值：这些条目没有算出该分数"
+        "（评审调用失败或其回答没有被解析），平均值只来自其余条目。",
+        places, {"rows": len(table), "empty": {c.name: int(none.sum()) for c, none, _ in some}},
+    )]  # fmt: skip
+
+
+def _without_score(table: Table) -> list[tuple[Column, np.ndarray, Column]]:
+    """(score, rows without it, a score that these rows have), the score with the most first."""
+    scores = [c for c in table.columns if _scores(c.name)]
+    none = {c.name: _missing(c) for c in scores}
+    whole = next((c for c in scores if not none[c.name].any() and c.values.dtype.kind == "f"), None)
+    if whole is None:
+        return []
+    items = any(means(ASKED, c.name) and not _empty(c).any() for c in table.columns if c.values.dtype.kind == "O")
+    least = PART * len(table) if items else len(table)
+    some = [c for c in scores if none[c.name].sum() >= max(2, least) and not _of_a_kind(table, none[c.name])]
+    return sorted(((c, none[c.name], whole) for c in some), key=lambda one: -int(one[1].sum()))
+
+
+def _scores(name: str) -> bool:
+    return (named_score(name) or means(JUDGED, name)) and not means(SPREAD, name)
+
+
+def _missing(column: Column) -> np.ndarray:
+    values = column.values
+    return ~np.isfinite(values) if values.dtype.kind == "f" else _empty(column) | (texts(column) == "nan")
+
+
+def _of_a_kind(table: Table, none: np.ndarray) -> bool:
+    """Whether only some rows need the score: those of one group, or with a text that the others lack."""
+    if none.all():
+        return False
+    for column in (c for c in table.columns if c.values.dtype.kind == "O"):
+        said = texts(column)
+        different = set(said.tolist())
+        if 1 < len(different) <= len(table) / 2 and not set(said[none].tolist()) & set(said[~none].tolist()):
+            return True
+    return False
 
 
 def _texts(table: Table) -> Iterator[Finding]:

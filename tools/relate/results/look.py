@@ -11,7 +11,7 @@ from ..line import Line
 from .alike import come_out_alike, same_in_files
 from .below import below_base
 from .beyond import beyond_all
-from .blank import blank
+from .blank import blank, unscored
 from .cells import never_measured, silent_cells
 from .checkpointed import judged_worse, sought_stays
 from .counts.counted import of_how_many, scored_nothing
@@ -20,6 +20,7 @@ from .counts.zeros import zeros
 from .detected import detected
 from .errors import beyond_reference
 from .formats import by_format
+from .held import held
 from .preferring import preferring
 from .ranks import ranks
 from .read import is_trivial, results
@@ -35,6 +36,17 @@ CODES = declare(
     ("fault-rate-rises", RESULTS, "a trained model errs, fails or violates more often than the model before it"),
     ("score-exactly-zero", RESULTS, "a score is exactly 0, or no number, for some tasks or methods beside fine others"),
     ("answers-blank", RESULTS, "answers of a results file are empty"),
+    ("score-cells-empty", RESULTS, "a score is missing for many items of a table for which others were computed"),
+    (
+        "held-out-far-below-train",
+        RESULTS,
+        "a report's score on rows kept apart is far below that on the rows trained on",
+    ),
+    ("splits-alike", RESULTS, "a report's scores on rows kept apart are near that on the rows trained on"),
+    ("predictions-off-what-came", RESULTS, "what a model predicts for bins of rows is far from what came, in all"),
+    ("predictions-as-came", RESULTS, "what a model predicts for bins of rows is what came"),
+    ("feature-shifted", RESULTS, "the distribution of a feature is another one than at the training (PSI)"),
+    ("features-stable", RESULTS, "the features are distributed as at the training (PSI)"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
     ("speed-never-measured", RESULTS, "the speed of a benchmark is exactly 0 in every row: nothing was measured"),
     ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
@@ -71,10 +83,11 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
     return [
         *(below_base(rows) or sunk(rows)),
         *zeros(meant),
-        *blank(tables),
+        *(blank(tables) or unscored(tables)),
         *silent_cells(tables),
         *never_measured(tables),
         *detected(rows, tables),
+        *held(rows, tables),
         *one_sided(meant),
         *beyond_all(rows),
         *beyond_reference(rows),

@@ -62,6 +62,12 @@ def test_rows_that_stand_out_share_what_no_other_row_has(found):
     assert told.data["asks"][0]["is"] == "at-least"
 
 
+@pytest.mark.parametrize("last", ["all,1645", "合计,1645"])
+def test_the_line_of_the_sum_does_not_stand_out(found, last):
+    parts = ["band,loans", *(f"{i},{164 + i % 2}" for i in range(1, 11)), last]
+    assert "rows-stand-out" not in found({"bands.csv": parts})
+
+
 def test_noise_and_levels_of_their_own_do_not_stand_out(found):
     noisy = ["host,step_ms", *(f"n{i},{1000 + RNG.normal(0, 150):.0f}" for i in range(40))]
     two = ["host,mem_gib", *(f"n{i},{40 if i % 2 else 80}" for i in range(40))]
@@ -263,6 +269,20 @@ def test_a_date_before_a_time_counts_nothing(found, text):
 )
 def test_the_place_of_one_among_several_is_no_count(found, text):
     assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["| Routing | Accuracy | 75.0% (9/12) | 3 calls failed in this snapshot |", "评测 40/40 通过，失败 0",
+     "requests 500/500, failed: 0", "20/20 checks pass, none failed"],
+)  # fmt: skip
+def test_a_score_beside_what_failed_is_no_count_of_lost_parts(found, text):
+    assert "fewer-than-whole" not in found({"train.log": ["[rank0] step 1/64", text]})
+
+
+@pytest.mark.parametrize("text", ["30/30 samples failed generation", "生成：60 / 60 条失败"])
+def test_parts_that_failed_one_and_all_are_more_than_a_note(found, text):
+    assert found({"train.log": ["[rank0] step 1/64", text]})["fewer-than-whole"].severity == "S2"
 
 
 def test_the_way_through_all_parts_is_no_count(found):

@@ -20,6 +20,42 @@ def found(folder, **files):
     return {f.code: f for f in of_results(tables, (), Settings())}
 
 
+def judged(*rows):
+    return "question,reply,faithfulness,answer_relevancy\n" + "".join(
+        f"q{i} what,r{i},{a}\n" for i, a in enumerate(rows)
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "column"),
+    [
+        ({"scores__csv": judged("0.9,0.81", "0.8,", "0.75,", "1.0,0.9")}, "answer_relevancy"),
+        ({"marks__csv": "提示,回答,忠实度,正确率\n" + "".join(f"问{i},答,,0.{i + 3}\n" for i in range(5))}, "忠实度"),
+        ({"sum__csv": "arm,n,precision_mean,recall_mean\n" + "".join(f"a{i},40,0.{i + 2}1,\n" for i in range(4))},
+         "recall_mean"),
+    ],
+)  # fmt: skip
+def test_scores_without_a_value_beside_others_are_told(tmp_path, files, column):
+    assert column in found(tmp_path, **files)["score-cells-empty"].data["empty"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"scores__csv": judged("0.9,0.81", "0.8,0.7", "0.75,0.66", "1.0,")},
+        {
+            "scores__csv": "question,kind,bleu,accuracy\n"
+            + "".join(f"q{i} what,{'mcq,,0.' if i % 2 else 'open,0.4,0.'}{i}\n" for i in range(8))
+        },
+        {"sheet__csv": "question,faithfulness,human_score\n" + "".join(f"q{i} what,0.{i + 2},\n" for i in range(5))},
+        {"plan__csv": "run,lr,recall,f1\nr1,0.1,,\nr2,0.2,,\nr3,0.3,,\n"},
+    ],
+    ids=["one", "of a kind", "left for people", "none at all"],
+)
+def test_scores_that_few_rows_lack_or_need_not_have_are_left_alone(tmp_path, files):
+    assert "score-cells-empty" not in found(tmp_path, **files)
+
+
 @pytest.mark.parametrize(
     "files",
     [

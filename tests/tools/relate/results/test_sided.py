@@ -130,7 +130,11 @@ def test_a_row_of_far_fewer_items_is_told(tmp_path):
     assert "answers-short-of-items" in found(tmp_path, a__md=table)
 
 
-@pytest.mark.parametrize("rows", [(640, 640, 640, 640, 639), (640, 12, 300, 77, 51), (640, 640, 12)])
+@pytest.mark.parametrize(
+    "rows",
+    [(640, 640, 640, 640, 639), (640, 12, 300, 77, 51), (640, 640, 12), (300, 300, 300, 300, 299, 1499)],
+    ids=["nearly", "all sizes", "few", "their sum"],
+)
 def test_other_sizes_are_no_gap(tmp_path, rows):
     assert "answers-short-of-items" not in found(tmp_path, a__csv=counts(*rows))
 

@@ -11,12 +11,13 @@ from math import isfinite
 from ....findings import Finding, Severity, clean
 from ....patterns import bounded
 from ...line import plain
+from ...summed.words import TOTAL
 from ..read import Row, count_of
 
 ALIKE, SHARE, PART = 4, 0.6, 0.5
 """Rows of the same number of items, their share of the table, and the part of that number below which a row is of
 another set. Own judgement."""
-LEAST, FEW = 20, 5
+LEAST, FEW, NEAR = 20, 5, 0.01
 SCORED = bounded(r"^(?:n_|num_|total_)?(?:scored|evaluated|judged|graded|rated|measured)(?:_\w{1,20})?$"
                  r"|^(?:已评|已评测|评分)(?:数|条数|数量|样本数)$")  # fmt: skip
 """How many items were scored at all."""
@@ -56,12 +57,19 @@ def _nothing(row: Row, name: str) -> Finding:
     )  # fmt: skip
 
 
+def _sums_up(row: Row, whole: int) -> bool:
+    """Whether a row is over the items of all others together, by its number or by its name."""
+    rest = whole - (row.n or 0)
+    return abs((row.n or 0) - rest) <= NEAR * rest or any(TOTAL.search(name) for name in row.names)
+
+
 def _apart(group: Sequence[Row]) -> Iterator[Finding]:
     usual, often = Counter(row.n for row in group).most_common(1)[0]
     names = {row.names for row in group}
     if not usual or usual < LEAST or often < max(ALIKE, SHARE * len(group)) or len(names) < len(group):
         return
-    away = [row for row in group if row.n and not PART <= row.n / usual < 1 / PART]
+    whole = sum(row.n or 0 for row in group)
+    away = [r for r in group if r.n and not PART <= r.n / usual < 1 / PART and not _sums_up(r, whole)]
     if not away or len(away) > len(group) - often:
         return
     row = min(away, key=lambda r: r.n or 0)
