@@ -3,7 +3,7 @@
 242 diagnoses (one of each repository and cause) of 12 sets of scenarios and of some 600 real run directories, judged by
 sessions that had not seen the code; `docs/limits.md` says whose they are. Where an error that stopped or spoilt the run
 (S0) speaks for the cause, all causes count together: 31 of 38. Of the others, those that the ranking gives 80% or more
-(below it 1 of 21 was right): 84 of 183, by cause where there are `ENOUGH`.
+(below it 1 of 21 was right): 84 of 183, by cause where there are four or more.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ RECORD = {
     "pii-in-data": (0, 8),
     "rl-no-convergence": (7, 7),
 }
-"""Causes with `ENOUGH` diagnoses without such an error."""
-ENOUGH = 4
-"""Diagnoses from which on a cause has a record of its own. Own judgement."""
+"""Causes with four or more diagnoses without such an error."""
 POOR = 0.2
 """Share of right ones below which a record is poor. With records of nine tenths of the sets, tried on the tenth, it
 took away 9 wrong ones and 3 right ones of 183; with all of them 28 and none."""
