@@ -24,8 +24,9 @@ BYTES = 20 << 20
 LINES, SENTENCES = 200_000, 20_000
 """Lines that are read, and sentences that are understood: some seconds of work."""
 QUIET, UNNAMED = 1_000, 100
-"""Sentences of which not one tells of a run on average, from which on a text is a corpus; fewer where neither the name
-nor the suffix is one that people give to notes (a decoder's hypotheses lie in dozens of such files)."""
+"""Sentences of which not one tells of a run on average, from which on a text is a corpus; those from which on one is no
+document that tells nothing at all and has neither a name nor a suffix that people give to notes (a decoder's
+hypotheses lie in dozens of such files)."""
 EVENTS, CLAIMS = 2000, 500
 """What is kept of one document: more would tell nobody anything."""
 
@@ -87,15 +88,14 @@ def _read(lines: Sequence[Line], name: str, cut: str = "") -> Document:
     events = list(islice(diffs.events(hunks, name), EVENTS + 1))
     meant: list[Claim] = []
     called = _NAMES.search(PurePath(name).name) or _MARKUP.search(name)
-    quiet = QUIET if called else UNNAMED
     for i, said in enumerate(sentences(rest, name)):
         if i >= SENTENCES:
             cut = cut or f"over the limit of {SENTENCES} sentences"
             break
-        if i >= quiet and not called and not events and not meant:
-            return Document(cut=cut or f"its first {quiet} sentences tell nothing of a run", left=not cut)
-        if i >= quiet and len(events) + len(meant) < i / quiet:
-            cut = cut or f"{quiet} sentences tell nothing of a run"
+        if i >= UNNAMED and not called and not events and not meant:
+            return Document(cut=cut or f"its first {UNNAMED} sentences tell nothing of a run", left=not cut)
+        if i >= QUIET and len(events) + len(meant) < i / QUIET:
+            cut = cut or f"{QUIET} sentences tell nothing of a run"
             break
         new = list(changes.events(said, name)) + list(changes.lost(said, name))
         events += new
