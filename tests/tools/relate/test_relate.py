@@ -305,6 +305,17 @@ def test_steps_that_do_not_fit_the_tokens_are_contradicted():
     assert codes(relate(SeriesTable(), (), settings(**WHOLE, max_steps=143051, train_tokens=3e11))) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "steps", "told"),
+    [("dataset.train_tokens", 17882, 0), ("corpus.total_tokens", 17882, 0), ("dataset.train_tokens", 500_000, 1),
+     ("trainer.train_tokens", 17882, 1)],
+)  # fmt: skip
+def test_a_part_of_the_data_that_lies_there_is_enough(key, steps, told):
+    names = {**WHOLE, "max_steps": steps, "train_tokens": 3e11}
+    found = {v: Setting(v, n, str(n), key if v == "train_tokens" else v, "c.yaml", 1) for v, n in names.items()}
+    assert codes(relate(SeriesTable(), (), Settings(found))) == ["steps-contradict-tokens"] * told
+
+
 def test_a_counter_of_the_log_is_held_against_the_parts():
     counted = table(steps(), column("tokens", np.arange(1, N + 1) * 4_194_304.0))
     assert codes(relate(SeriesTable(), [counted], settings(**WHOLE))) == ["batch-contradicts-log"]

@@ -147,7 +147,7 @@ def test_fewer_results_than_items(tmp_path, keys, counts, told):
     assert ("results-missing" in found) is told
 
 
-@pytest.mark.parametrize("taken", ["removed", "dropped_duplicates", "filtered", "去重移除"])
+@pytest.mark.parametrize("taken", ["removed", "dropped_duplicates", "filtered", "cancelled_docs", "去重移除"])
 def test_what_was_taken_out_on_purpose_is_not_missing(tmp_path, taken):
     counts = {"en": {"docs_in": 4000, "docs_out": 3721, taken: 279}, "fr": {"docs_in": 90, "docs_out": 90, taken: 0}}
     text = json.dumps(counts, ensure_ascii=False)

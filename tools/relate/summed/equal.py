@@ -37,7 +37,7 @@ COUNTS = bounded(
 )
 TAKEN = bounded(
     r"(?:^|_)(?:removed|dropped|filtered|deduplicated|deduped|duplicates?|dups?|skipped|discarded|excluded|rejected"
-    r"|pruned)(?:_|$)|移除|去除|过滤|丢弃|重复"
+    r"|pruned|cancell?ed)(?:_|$)|移除|去除|过滤|丢弃|重复|取消"
 )
 """Counts of what was taken out on purpose."""
 SIFTED = bounded(
