@@ -35,6 +35,8 @@ SIGN = "sign-"
 """Beginning of the codes of signs."""
 FINE = "run-healthy"
 """The reassurance; of a whole run it may rest on few points."""
+LOW = "loss-low-from-start"
+"""The note on a loss that is next to nothing at the first points."""
 ENDED = "job-ended-badly"
 """What a scheduler's account says of the job: no curve can outweigh it."""
 JUMPS, CALM = ("loss-spike", "grad-norm-spike"), ("loss-jitter-benign", FINE)
@@ -73,6 +75,9 @@ SAID = phrases(
      "{key} 确如你所说会慢一阵（共 {n} 段，第一段为 {value:.4g}，平时为 {level:.4g}）"),
     ("own-judge", "the reward rises, and nothing but its own model judges the answers: bring an independent evaluation "
      "or samples", "奖励在涨，但除奖励模型自己以外没有任何评判：请给出独立评测或样本"),
+    ("tiny", "{key} is next to nothing from its first points on, as that of a policy or of targets that are given: it "
+     "says nothing of what was learned; bring a reward, or a score of the answers",
+     "{key} 从最初几个点起就接近 0，像是策略的 loss 或目标已经给出：它说明不了学到了什么；请给出奖励或对回答的评分"),
     ("file", "{file} was not read ({why})", "没有读 {file}（{why}）"),
     ("cut", "{file} was not read to its end ({why})", "{file} 没有读到末尾（{why}）"),
     ("plain", "{file} was not read", "没有读 {file}"),
@@ -129,6 +134,7 @@ def missing(
         *(one for c in asked.complaints if (one := untold(c, series, findings, scores, clear))),
         *_why(asked, findings),
         *_own_judge(asked, covered, series, stage),
+        *_tiny(findings, series),
         *_other_curves(findings, series),
         *_strange(findings, series),
         *_blind(covered, findings, series),
@@ -276,6 +282,16 @@ def _own_judge(asked: Question, covered: Sequence[Covered], series: Sequence[Ser
     judged = judged or any(c.read_as in JUDGES for c in covered) or _played(series)
     if rewards and trained and not judged and _REWARD.search(asked.own):
         yield Missing(SAID["own-judge"].say("en"), SAID["own-judge"].say("zh"))
+
+
+def _tiny(findings: Sequence[Finding], series: Sequence[Series]) -> Iterator[Missing]:
+    """That the only curve which clears the run is a loss that no text begins with."""
+    fine = next((f for f in findings if f.code == FINE and f.evidence), None)
+    low = next((f for f in findings if f.code == LOW and f.evidence), None)
+    judged = any(s.metric == "reward" or s.metric.startswith("eval_") or _judges(s) or held_out(s.key) for s in series)
+    if fine and low and fine.evidence[0].metric == low.evidence[0].metric and not judged:
+        key = clean(low.evidence[0].metric or "", 60)
+        yield Missing(SAID["tiny"].say("en", key=key), SAID["tiny"].say("zh", key=key))
 
 
 _REWARD = bounded(

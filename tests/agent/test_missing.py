@@ -357,6 +357,18 @@ def test_a_reward_that_only_its_own_model_judges_says_nothing_of_quality(tmp_pat
     assert ask(question, [tmp_path]).diagnosis.state == state
 
 
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [({}, "inconclusive"),
+     ({"eval.csv": "step,eval_accuracy\n" + "".join(f"{i},0.{40 + i}\n" for i in range(30))}, "healthy")],
+)  # fmt: skip
+def test_a_loss_that_no_text_begins_with_clears_no_run_alone(tmp_path, more, state):
+    rows = "".join(f"step {i} loss {0.004 + 0.008 / (1 + i / 40) + 0.0002 * (i * 7 % 5):.5f}\n" for i in range(1, 151))
+    found = asked(tmp_path, "is anything wrong with this run?", **{"train.log": rows, **more})
+    assert found.diagnosis.state == state
+    assert any("next to nothing" in m.en for m in found.diagnosis.missing) == (state == "inconclusive")
+
+
 def test_a_question_on_the_curves_of_a_run_that_goes_on_is_answered_so_far(tmp_path):
     cut = HEALTHY.replace("step ", "Epoch [1/50], step ")
     found = asked(tmp_path, "the loss does not go down, halve the learning rate?", **{"train.log": cut})
