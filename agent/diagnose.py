@@ -20,6 +20,7 @@ from .ranking import (
     BELIEVED,
     SERIOUS,
     SHOWN,
+    UNPROVEN,
     Hypothesis,
     alike,
     behind,
@@ -157,6 +158,8 @@ def diagnose(
         ranked = _led(ranked, runbook, leads(), complains)[:keep]
     elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
         state, ranked = "inconclusive", found
+    if state != "diagnosed":
+        ranked = [_unproven(h) for h in ranked]
     findings = (*findings, *(f for h in ranked for f in h.for_ if f not in findings))
     explained = {f.code for h in ranked for f in h.for_}
     return Diagnosis(
@@ -169,6 +172,11 @@ def diagnose(
         tuple(missing),
         _beside(runbook, ranked, findings, stage) if looked and state == "diagnosed" else (),
     )
+
+
+def _unproven(h: Hypothesis) -> Hypothesis:
+    """An established cause as one that is supported: where there is no diagnosis, nothing is established."""
+    return replace(h, status="supported", probability=min(h.probability, UNPROVEN)) if h.status == "established" else h
 
 
 def _led(ranked: Sequence[Hypothesis], runbook: Runbook, leads: Leads, complains: bool) -> list[Hypothesis]:

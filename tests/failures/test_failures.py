@@ -34,6 +34,7 @@ ESTABLISHED = [
     "cuda-version-mismatch",
     "data-mixture-drift",
     "data-path-missing",
+    "data-rollback",
     "data-schema-mismatch",
     "data-takedown",
     "dataloader-bottleneck",
@@ -114,7 +115,6 @@ ESTABLISHED = [
 SUPPORTED = [
     "constrained-decoding-failure",
     "crash-recovery",
-    "data-rollback",
     "grad-explosion",
     "insufficient-logging",
     "knowledge-overinjection",

@@ -197,7 +197,7 @@ def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]
         out.append(("preference", pairs, lambda: preference(_parts(pairs))))
     if answers:
         out.append(("generations", answers, lambda: generations(_parts(answers))))
-    answered = data if measured else [s for s in data if s.answered]
+    answered = [s for s in data if s.answered or (measured and s.shape != "pretrain")]  # texts are there to be read
     if asked := [s for s in data if s not in answered]:
         out.append(("pii", asked, lambda: pii(_parts(asked), engine=engine)))
     if answered:

@@ -26,6 +26,8 @@ SAID = bounded(
     re.IGNORECASE,
 )
 """What a program, a setting or a log of a training says."""
+FILE = bounded(r"(?i)[\w-]\.(?:jsonl?|csv|tsv|parquet|arrow)\b")
+"""A file of data in a text."""
 KINDS = ("code", "script", "config", "log", "metrics", "checkpoint")
 HEAD, MOST = 64 << 10, 60
 """Bytes of each, and files, that are looked at."""
@@ -43,15 +45,14 @@ def only_measured(run: Run) -> bool:
 
 def trained_on(run: Run, names: Collection[str]) -> set[str]:
     """Those of some data files that are trained on: that their own names call so, or that a program, a setting or a
-    log which speaks of a training names; in a folder of data alone all of them.
+    log which speaks of a training names; all of them where none of these names a file of data at all.
 
     A raw original, a store that is searched and what an agent was shown lie beside a training, too.
     """
     others = [a for a in run.artifacts if a.kind in KINDS]
-    if not others:
-        return set(names)
     texts = [text for a in others[:MOST] if SAID.search(text := _head(a.path))]
-    return {n for n in names if NAMED.search(n) or any(PurePosixPath(n).name in text for text in texts)}
+    told = {n for n in names if NAMED.search(n) or any(PurePosixPath(n).name in text for text in texts)}
+    return told if told or any(map(FILE.search, texts)) else set(names)
 
 
 def _head(path: Path) -> str:

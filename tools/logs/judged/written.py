@@ -28,7 +28,7 @@ MARKS = frozenset("^~ ")
 
 def written(found: Sequence[Finding], texts: Mapping[str, Text]) -> list[Finding]:
     """The findings; the errors of programs that the log itself holds are notes."""
-    named = {e.file for f in found if f.code in ERRORS and f.severity != Severity.S3 for e in f.evidence}
+    named = {e.file for f in found if f.code in ERRORS and f.severity != Severity.S3 for e in f.evidence if e.file}
     logs = {name: [t for _, t in lines_of(texts[name].whole)] for name in named & texts.keys() if texts[name].whole}
     return [_noted(f) if _holds(f, logs) else f for f in found]
 
@@ -36,7 +36,7 @@ def written(found: Sequence[Finding], texts: Mapping[str, Text]) -> list[Finding
 def _holds(f: Finding, logs: Mapping[str, Sequence[str]]) -> bool:
     if f.code not in ERRORS or f.severity == Severity.S3 or not f.evidence:
         return False
-    return all(e.line and e.file in logs and _stands_before(logs[e.file], e) for e in f.evidence)
+    return all(e.line and e.file and e.file in logs and _stands_before(logs[e.file], e) for e in f.evidence)
 
 
 def _stands_before(log: Sequence[str], at: Evidence) -> bool:

@@ -139,8 +139,8 @@ def _kind(load: Load) -> tuple[object, ...]:
             value = c.values[load.row]
             said.append((plain(c.name), str(value) if c.values.dtype.kind == "O" else f"{value:.2g}"))
     sent = column(load.table, SENT, ALL)
-    for c in load.table.columns if sent is not None and sent.values[load.row] > 0 else ():
-        if c.values.dtype.kind == "f" and means(SUMS, c.name):
+    for c in load.table.columns:
+        if sent is not None and sent.values[load.row] > 0 and c.values.dtype.kind == "f" and means(SUMS, c.name):
             said.append((plain(c.name), f"{c.values[load.row] / sent.values[load.row]:.1g}"))
     return tuple(said)
 

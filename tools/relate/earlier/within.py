@@ -28,7 +28,7 @@ USUAL = 0.8
 """Share of the lines of a start that so much else has elsewhere, where it is no start but what is written often."""
 ITEM = bounded(r"^(?:and )?[\"']?([a-z_]\w{1,24}(?:[ _](?:states?|params?))?|[\u3400-\u9fff]{2,8})[\"']?$")
 LIST = bounded(r"(?:^|[:：=(\[{→>]|\s{2})\s{0,3}([^:：=()\[\]{}→>]{3,160})[)\]}]?\s{0,3}$")
-SPLIT = re.compile(r"\s*[,，、+|;&]\s*")
+SPLIT = re.compile(r"\s{0,8}[,，、+|;&]\s{0,8}")
 
 
 def halves(run: Run, course: Course) -> Iterator[tuple[Course, Course]]:

@@ -136,7 +136,7 @@ def _parts(run: Run, small: Counted, ratio: int) -> tuple[str, str, tuple[Eviden
     if model and worked:
         en += f", and the accumulation is worked out in {_place(worked)}: `{worked[0][1].text}`"
         zh += f"，梯度累积的算法在 {_place(worked)}：`{worked[0][1].text}`"
-    change = {}
+    change: dict[str, object] = {}
     if accumulated:
         new = accumulated[0][0] * ratio
         en += f". Accumulation {new} in place of {accumulated[0][0]} makes the batch whole"

@@ -93,7 +93,7 @@ def _without_score(table: Table) -> list[tuple[Column, np.ndarray, Column]]:
 
 
 def _scores(name: str) -> bool:
-    return (named_score(name) or means(JUDGED, name)) and not means(SPREAD, name)
+    return bool(named_score(name) or means(JUDGED, name)) and not means(SPREAD, name)
 
 
 def _missing(column: Column) -> np.ndarray:

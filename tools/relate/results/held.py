@@ -83,7 +83,7 @@ def _splits(rows: Sequence[Row]) -> Iterator[Finding]:
 def _side(row: Row, what: re.Pattern[str]) -> tuple[str, tuple[str, ...]] | None:
     """(the name that says which rows it is of, its other names), None where none does; lists name nothing."""
     name = next((name for name in row.names if what.search(plain(name))), None)
-    return name and (name, tuple(n for n in row.names if n != name and not n.startswith("[")))
+    return (name, tuple(n for n in row.names if n != name and not n.startswith("["))) if name else None
 
 
 def _lost(name: str, a: Row, b: Row) -> float:
