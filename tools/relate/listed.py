@@ -32,6 +32,11 @@ KEPT_BESIDE = bounded(
     r"|model|adapter|pytorch_model|params)[\w.-]*|[\w.-]*\.(?:safetensors|bin|pt|pth|gguf|py|sh|ya?ml|toml))$"
 )
 """Files that a folder of weights or a run has a copy of, and that nobody reads as data."""
+WRITTEN = bounded(
+    r"(?i)(?:^|/)(?:evidence|results?|outputs?|logs?|reports?|runs?|artifacts?)/"
+    r"|(?:^|/)(?:events?|metrics|summary|report|stdout|stderr)[\w.-]*$"
+)
+"""Files that runs write, of which two may well say the same."""
 FROM = bounded(
     r"(?i)(?:^|[^a-z])(?:base|baseline|parent|pre-?train\w*|init\w*|orig(?:inal)?|train(?:ed|ing)?|saved|checkpoint|ckpt"
     r"|upstream|old)(?:[^a-z]|$)|底座|基座|训练|原始|原版|初始"
@@ -58,7 +63,7 @@ def _repeated(table: Table) -> Iterator[Finding]:
     said, names = texts(digest), texts(file)
     by: dict[str, set[str]] = {}
     for value, name in zip(said.tolist(), names.tolist(), strict=True):
-        if len(value) >= LENGTH and not KEPT_BESIDE.search(name):
+        if len(value) >= LENGTH and not (KEPT_BESIDE.search(name) or WRITTEN.search(name)):
             by.setdefault(value, set()).add(name)
     again = {value: some for value, some in by.items() if len(some) > 1}
     if not again or len(set(names.tolist())) < len(table):

@@ -55,3 +55,9 @@ def test_data_that_lie_there_twice_are_still_told(tmp_path):
     rows = [f"{d * 8}  /data/part-{i:03d}.jsonl" for i, d in enumerate(("a1b2", "c3d4", "a1b2", "e5f6", "0718"))]
     assert codes(tmp_path, *rows, name="md5sum.txt") == {"files-repeated"}
     assert not codes(tmp_path, "deadbeef is a word", "cafe0123  and so is this", name="words.txt")
+
+
+@pytest.mark.parametrize("name", ["out/evidence/{}/events.jsonl", "runs/{}/trace.json", "bench/{}/summary.json"])
+def test_files_that_two_runs_wrote_alike_are_not_read_twice(tmp_path, name):
+    rows = [f"{d * 16}  {name.format(n)}" for d, n in (("ab12", "a"), ("ab12", "b"), ("cd34", "c"), ("ef56", "d"))]
+    assert not codes(tmp_path, *rows, f"{'0a9b' * 16}  {name.format('e')}", name="md5sum.txt")
