@@ -138,7 +138,8 @@ def _seen(d: Diagnosis, lang: str) -> str:
     programs is none."""
     wrong = [f for f in d.findings if f.severity in SHOWN]
     if seen := [f for f in wrong if not kind_of(f)]:
-        return WORDS["trouble-seen"].say(lang, places=_places(d, seen))
+        more = f" … ({len(seen)})" if seen[MISSED:] else ""
+        return WORDS["trouble-seen"].say(lang, places=_places(d, seen[:MISSED]) + more)
     missing = first(d.missing, lang)
     said = f"{'：' if lang == 'zh' else ': '}{missing}" if missing else ""
     return _and_look(WORDS["no-failure-seen"].say(lang, missing=said), d, lang)

@@ -1,8 +1,11 @@
 """The rules of a diagnosis, on three made-up entries."""
 
+from dataclasses import replace
+
 import pytest
 
 from triage.agent.diagnose import LEAST, SURE, diagnose
+from triage.agent.missing import Missing
 from triage.agent.narrate.answer import headline
 from triage.agent.ranking import Hypothesis
 from triage.knowledge.entry import Entry
@@ -438,3 +441,24 @@ def test_what_is_likely_wrong_beside_sound_metrics_stays_on_the_list_though_it_i
     rivals = Runbook({name: entry(name, {"seen": "strong"}) for name in "ab"})
     d = diagnose(rivals, (), found, (), looked=True)
     assert (d.state, [h.entry.id for h in d.hypotheses]) == ("inconclusive", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([("seen", "S1", {})], "Trouble was seen (F1);"),
+        ([(f"seen-{i}", "S2", {}) for i in range(5)], "Trouble was seen (F1, F2, F3 … (5));"),
+        ([("rule", "S2", {"entry": "b"})], "No failure was seen in what was read, which is too little to call the run "
+         "healthy: the end is missing. Worth a look all the same (S2, likely wrong): F1."),
+        ([("told", "S3", {})], "No failure was seen in what was read, which is too little to call the run healthy: the "
+         "end is missing."),
+    ],
+)  # fmt: skip
+def test_an_answer_without_a_cause_says_whether_trouble_was_seen(found, said):
+    """What stands in a program, and what is only worth knowing, is no trouble that was seen."""
+    book = Runbook({"a": entry("a", {"seen": "weak", "told": "weak"})})
+    some = [replace(finding(code, severity), data=data) for code, severity, data in found]
+    d = diagnose(book, (), some, (), looked=True, missing=(Missing("the end is missing", "缺少结尾"),))
+    assert d.state == "inconclusive"
+    assert said in headline(d, "en", True)
+    assert ("看到了异常" in headline(d, "zh", True)) == said.startswith("Trouble")
