@@ -75,6 +75,9 @@ _ODD = bounded(
 """What people call odd, worse or absent: a language's words for trouble, not those of one field."""
 _GENERAL = bounded(
     r"^(?:and |but )?i (?:do not|don'?t) (?:\w+ )?like (?:it|this|that)|^(?:did|has|have)\b.{3,60}\?$"
+    r"|\bi(?:'?m| am|'?m getting| am getting)? (?:so |really |very |a bit |pretty |getting )*(?:nervous|worried|scared"
+    r"|afraid|anxious|concerned|freak(?:ing|ed) out|panick?(?:ing|ed))\b.{0,40}"
+    r"|我?(?:现在|真的|有点|好|很|非常|特别|太|比较)*(?:慌|担心|紧张|着急|害怕|焦虑|心慌|发慌)了?[。.!！]?$"
     r"|\b(?:any|some|no|every)(?:thing|body|one)\b.{0,30}|\bwhat(?:'?s| is| was| has| could| might| may| did| exactly)?"
     r"(?: be| go| gone| going| went)? (?:wrong|happened|broke\w*|bad)\b.{0,20}"
     r"|\b(?:went|go(?:es|ing)?|gone) wrong|wrong (?:here|with (?:it|this|that|them|my|the|our))\b"
@@ -192,7 +195,9 @@ _WITHOUT = bounded(
 )
 """What is set and shows nothing of it: no measure of the run alone can deny that, only one without the setting."""
 _BACK = bounded(
-    r"\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|然后|接着|随后|中间|最后|偶尔|而且|并且|也)"
+    r"(?:窜|蹿|飙|冲|跳|涨|掉|降|升)(?:到|了|至)"
+    r"|\b(?:shot|jump\w*|spiked|climbed|rose|fell|dropped) (?:up |down |back )?to\b"
+    r"|\b(?:it|its|this|that|they|these)\b|^.{0,9}$|[它这那]|^(?:开头|一?开始|后来|然后|接着|随后|中间|最后|偶尔|而且|并且|也)"
     rf"|^(?:and |but )?(?:then|afterwards?)\b"
     rf"|^(?:and |but |also )?(?:much |far |a (?:bit|lot) )?{_MORE}",
     re.IGNORECASE,

@@ -214,7 +214,7 @@ def _shows(part: Part, asked: Asked) -> Iterator[Held]:
     for f in asked.related.findings:
         if f.code == code and {*wanted} <= about(f):
             told = {key: f.data[key] for key in ("names", "asks", PROPOSES) if key in f.data}
-            yield Held(f.message.rstrip("."), f.zh.rstrip("。"), f.evidence, data=told)
+            yield Held(f.message.rstrip("."), f.zh.rstrip("。"), f.evidence, note="beside" in f.data, data=told)
 
 
 ASKS: dict[str, Callable[[Part, Asked], Iterator[Held]]] = {

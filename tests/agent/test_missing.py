@@ -270,8 +270,12 @@ def test_a_link_to_a_trackers_own_log_that_leads_nowhere_hides_nothing(tmp_path,
     assert (ask("is this training ok?", [tmp_path]).diagnosis.state == "healthy") == healthy
 
 
-@pytest.mark.parametrize("question", ["it is at 9000/12000 now, all fine?", "12000 of 18000 done", "是不是训坏了？"])
-def test_how_far_a_run_has_come_is_no_complaint(tmp_path, question):
+@pytest.mark.parametrize(
+    "question",
+    ["it is at 9000/12000 now, all fine?", "12000 of 18000 done", "是不是训坏了？", "I'm getting nervous, stop it?",
+     "loss 抖得厉害，昨晚还窜到 3.5，我很慌"],
+)  # fmt: skip
+def test_how_far_a_run_has_come_and_how_one_feels_is_no_complaint(tmp_path, question):
     assert asked(tmp_path, question).diagnosis.state == "healthy"
 
 

@@ -338,7 +338,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[_Read], Sequence[Finding]]]] =
     MEDIA: (("tables",), lambda r: heard(r.tables, r.stated)),
     NUMERIC: (("tables", "lines"), lambda r: numeric(r.tables, r.lines, r.settings, r.stated)),
     PACED: (("series", "tables"), lambda r: paced(r.series, r.tables, r.lines, r.stated, r.claims, r.settings)),
-    TRIALS: (("tables",), lambda r: [*tried(r.tables, r.settings), *sweeps(r.tables, r.settings)]),
+    TRIALS: (("tables",), lambda r: [*tried(r.tables, r.settings, r.lines), *sweeps(r.tables, r.settings)]),
     EARLIER: (("tables", "lines"), lambda r: earlier(r.tables, r.lines, r.settings, r.events)),
     LAYOUT: (("tables",), lambda r: laid_out(r.tables, r.settings, r.moved)),
     SERVING: (

@@ -1,7 +1,9 @@
 """Trials that end well or badly: by a setting, or by chance."""
 
+import numpy as np
 import pytest
 
+from triage.tools.relate.line import Line
 from triage.tools.relate.trials.follows import tried
 from triage.tools.settings import Settings
 from triage.tools.tables.read import read_tables
@@ -19,6 +21,18 @@ def codes(folder, head, rows):
 def test_a_setting_is_named_where_most_of_its_repetitions_fail(tmp_path, head, good, bad, failed, found):
     rows = [(i, 16 if i < 3 else 64, bad if i in failed else good) for i in range(6)]
     assert ("outcome-follows-setting" in codes(tmp_path, head, rows)) is found
+
+
+@pytest.mark.parametrize(("points", "grade"), [(400, "S3"), (20, "S2"), (0, "S2")])
+def test_trials_out_of_memory_beside_a_training_that_ran_are_a_note(tmp_path, points, grade):
+    rows = [(i, 2 if i < 3 else 16, "CUDA out of memory" if i > 2 else "ok") for i in range(6)]
+    head = "trial,micro_batch,status"
+    (tmp_path / "trials.csv").write_text("\n".join([head, *(",".join(map(str, r)) for r in rows)]) + "\n")
+    lines = [
+        Line("loss", "loss", "run.log", np.arange(float(points)), np.linspace(4, 2, points), np.arange(points) + 1)
+    ]
+    found = tried(list(read_tables(tmp_path / "trials.csv", "trials.csv")), Settings(), lines)
+    assert {f.severity for f in found if f.code == "outcome-follows-setting"} == {grade}
 
 
 def scored(i: int) -> str:

@@ -10,6 +10,7 @@ agree in that setting otherwise differ by.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from ...findings import Evidence, Finding, Severity, declare
 from ...settings import Settings
 from ...tables.table import Column, Table
 from ..distributions import texts
-from ..line import means
+from ..line import Line, means
 from .packed import worse_packed
 from .read import HELD, Trials, trials
 
@@ -39,6 +40,8 @@ QUALITY = ("dataset", "epochs", "init")
 """Settings whose effect tells a fault without knowing which value the run itself has."""
 ENDED = {"oom": ("ran out of memory", "显存不足"), "breaks": ("diverged or gave NaN", "发散或出现 NaN"),
          "fails": ("failed", "失败"), "worse": ("ended worse", "结果更差")}  # fmt: skip
+TRAINED = 100
+"""Points of a loss from which on a training ran beside the trials. Own judgement."""
 MANY, MOST_ATTEMPTS = 2, 10
 MOSTLY = 0.5
 """Share of the repetitions of a trial that ends badly above which its settings, and not chance, are what it ended by."""
@@ -58,18 +61,25 @@ class Turn(NamedTuple):
     result: str = ""
 
 
-def tried(tables: Sequence[Table], settings: Settings) -> list[Finding]:
-    """What all tables of trials say."""
+def tried(tables: Sequence[Table], settings: Settings, lines: Sequence[Line] = ()) -> list[Finding]:
+    """What all tables of trials say; that trials ran out of memory is a note beside a training that did not."""
+    trains = {x.file for x in lines if x.name == "loss" and len(x.finite()) >= TRAINED}
     found: list[Finding] = []
     for table in tables:
         if (some := trials(table)) is None:
             continue
         turns = [*_broken(some)] or [*_worse(some, settings)]
-        found += [_told(some, turn) for turn in turns if not _well(some, turn, settings)]
+        told = [_told(some, turn) for turn in turns if not _well(some, turn, settings)]
+        found += [_beside(f, trains - {table.file}) if f.data["outcome"] == "oom" else f for f in told]
         found += _whatever(some)
         if not any(turn.how == "breaks" for turn in turns):
             found += _many(some)
     return [*found, *worse_packed(tables)]
+
+
+def _beside(finding: Finding, trained: set[str]) -> Finding:
+    """As a note, where another file shows that a training ran."""
+    return replace(finding, severity=Severity.S3, data={**finding.data, "beside": True}) if trained else finding
 
 
 def _alike(some: Trials, but: str) -> list[tuple[int, int]]:
