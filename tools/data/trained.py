@@ -8,7 +8,7 @@ and what two of them share says nothing of a model's weights.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 from ..patterns import bounded
@@ -40,7 +40,7 @@ def only_measured(run: Run) -> bool:
         return False
     if any(NAMED.search(a.name) for a in run.artifacts):
         return False
-    return not any(SAID.search(_head(a.path)) for a in others[:MOST])
+    return next(_speaking(run), None) is None
 
 
 def trained_on(run: Run, names: Collection[str]) -> set[str]:
@@ -49,10 +49,15 @@ def trained_on(run: Run, names: Collection[str]) -> set[str]:
 
     A raw original, a store that is searched and what an agent was shown lie beside a training, too.
     """
-    others = [a for a in run.artifacts if a.kind in KINDS]
-    texts = [text for a in others[:MOST] if SAID.search(text := _head(a.path))]
+    texts = list(_speaking(run))
     told = {n for n in names if NAMED.search(n) or any(PurePosixPath(n).name in text for text in texts)}
     return told if told or any(map(FILE.search, texts)) else set(names)
+
+
+def _speaking(run: Run) -> Iterator[str]:
+    """The heads of programs, settings and logs that speak of a training."""
+    others = [a for a in run.artifacts if a.kind in KINDS]
+    yield from (text for a in others[:MOST] if SAID.search(text := _head(a.path)))
 
 
 def _head(path: Path) -> str:
