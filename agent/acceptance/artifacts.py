@@ -16,7 +16,7 @@ from ...tools.data.preference import rewards_of
 from ...tools.data.records.blocks import Stream, format_of, plan
 from ...tools.data.records.record import Part
 from ...tools.data.records.shapes import STOP, responses_of, shape_of, view
-from ...tools.data.rundata import EVAL_NAME
+from ...tools.data.roles import EVAL_NAME
 from ...tools.findings import TriageError
 from ...tools.packed import PACKINGS
 from ...tools.reading import iter_chunks, split_prefix

@@ -6,20 +6,15 @@ whole data is for `triage data`.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from ..findings import Check, Finding, Report, Severity, TriageError
-from ..metrics import splits
 from ..packed import PACKINGS
-from ..patterns import bounded
 from ..run import Artifact, Run
-from .answering import answer_the_same
 from .check import check, check_order
 from .dumps import read_dump
 from .engine import Local
@@ -29,56 +24,20 @@ from .pii import pii
 from .preference import preference
 from .records.blocks import format_of, plan
 from .records.record import Part
-from .records.shapes import Shape, shape_of
+from .records.shapes import shape_of
+from .roles import ANSWERED, Role, Sampled, with_roles
 from .similar.dedup import dedup
 from .similar.leakage import find_leaks
 from .similar.leaked import leak_report
-from .similar.versions import origins, parts_of_others
 from .statistics import wilson
-from .trained import NAMED, only_measured, trained_on
 
 SAMPLE_BYTES = 2 << 20
 """Of each file; compressed and columnar files are sampled by their size on disk."""
 TOTAL_BYTES = 4 << 20
 BUDGET = 2.0
 """Seconds of processor time; a check that would begin later is left out, and says so."""
-EVAL_NAME = re.compile(
-    rf"(?:^|[/_.\-])(?:{splits('(?:u?ation)?s?')}|bench(?:mark)?)\d{{0,5}}k?(?:[/_.\-]|$)|评测|测试|验证集|开发集",
-    re.IGNORECASE,
-)
-
-EXCERPT = re.compile(
-    r"(?:^|[_./-])(?:head|samples?|excerpts?|preview|examples?|cases?|groups?|rollouts?|dump|batch|first\d*"
-    r"|probes?|repl(?:y|ies)|answers?|prompts?|calib(?:ration)?|peeks?|glance|snippets?|spot_?checks?)(?:[_.\-\d]|$)"
-    r"|(?:^|/)(?:samples?|excerpts?|previews?|examples?|peeks?|snippets?|spot_?checks?)/"
-    r"|样例|样本|抽样|抽查|示例|片段|探针|回复|校准", re.IGNORECASE
-)  # fmt: skip
-"""Names of what somebody cut out or wrote to look at or to calibrate with, on which nobody trains: how much of it
-repeats says nothing of the data."""
-PREDICTED = bounded(
-    r"(?i)^(?:pred(?:iction|icted)?s?|(?:model|raw|llm)_(?:output|answer|response|prediction)s?|hyp(?:othes[ie]s)?"
-    r"|预测|模型输出|模型回答)$"
-)
-ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
-REFERENCE = bounded(
-    r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|verdicts?|judge\w{0,12}|标准答案|参考答案|评审|裁判|判定)$"
-)
-"""Fields of what a model answered, and of what that is held against or judged by: rows with both are an
-evaluation's."""
-COMPARED = bounded(
-    r"(?i)(?:^|[/_.-])(?:comparisons?|compared?|side[_-]?by[_-]?side|sbs|versus|vs)(?:[/_.-]|$)|对比|并排"
-)
-"""Names of tables in which somebody sets answers side by side: nobody trains on them."""
-TIMED = bounded(
-    r"(?i)(?:^|_)(?:ttft|tpot|latency|tokens?_per_s(?:ec\w{0,4})?|tok_s|elapsed|time_taken)(?:_|$)|耗时|时延|延迟"
-)
-"""Fields of a request that was measured."""
-DRAWN = bounded(
-    r"(?i)(?:rand(?:om)?|shuf(?:fled?)?|head|first|top|take|pick(?:ed)?|drawn?|sub(?:set)?|随机|抽取?|前)[_.-]?(\d{2,6})(k?)(?![a-z\d])"
-)
-"""How many were drawn or cut, in a file's name; believed where it counts the file's own records."""
-OF_TRAINING = ("data-schema-mismatch", "exact-duplicates", "near-duplicates", "template-concentration",
-               "language-mix-shift", "overlong-records", "unspaced-records")  # fmt: skip
+OF_TRAINING = ("eval-leakage", "pii-found", "data-schema-mismatch", "exact-duplicates", "near-duplicates",
+               "template-concentration", "language-mix-shift", "overlong-records", "unspaced-records")  # fmt: skip
 """What is trouble in what is trained on, and a fact of what a model is only asked."""
 REPEATS = ("exact-duplicates", "near-duplicates")
 MOSTLY = 0.2
@@ -86,36 +45,10 @@ MOSTLY = 0.2
 seen. Ours: web text has a tenth, and sets of instructions as much."""
 NEARLY = 0.5
 """Share of records that nearly repeat, likewise. Ours."""
-STORED = bounded(
-    r"(?i)^(?:(?:src|source|orig(?:in)?)_?)?(?:shard|part(?:ition)?|file(?:_?name)?|path)s?(?:_?id)?$|^(?:分片|分区|文件名?)$"
-)
-"""Fields of where in a larger store a record stands."""
 FEW = 50
 """Records below which it is no data of a training. Ours."""
-
 SAMPLED = frozenset(("temperature", "top_p", "top_k", "max_tokens", "max_new_tokens", "logprobs", "stream", "stop"))
 """Fields of a request."""
-ANSWERED: tuple[Shape, ...] = ("rollout", "prompt-completion", "chat")
-"""Records of something asked and its answer."""
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """The part of one artifact that is looked at."""
-
-    artifact: Artifact
-    parts: tuple[Part, ...]
-    shape: Shape
-    seen: int
-    size: int
-    answered: bool = False
-    """Whether its records are what a model answered in an evaluation."""
-    stored: bool = False
-    """Whether its records say where in a larger store they stand."""
-
-    @property
-    def is_eval(self) -> bool:
-        return bool(EVAL_NAME.search(self.artifact.name))
 
 
 def check_run_data(run: Run) -> Report:
@@ -125,84 +58,83 @@ def check_run_data(run: Run) -> Report:
     gets one `not-applicable` check.
     """
     start = time.process_time()
-    samples, failed = _sample([*run.of("data"), *run.of("generations")])
+    samples, failed = samples_of([*run.of("data"), *run.of("generations")])
     if not samples:
         return Report("data", (), failed or (Check("data", "not-applicable", "no data files in the run"),))
-    measured = only_measured(run) or all(s.shape == "other" for s in samples)  # events and tables are no examples
-    plans = _stages(samples, run, measured)
     findings: list[Finding] = []
     checks: list[Check] = list(failed)
     summary = {}
-    for name, seen, stage in plans:
+    for stage in _stages(with_roles(samples, run), run):
         if time.process_time() - start > BUDGET:
-            checks.append(
-                Check(
-                    name, "not-applicable", f"left out after {BUDGET:g} s of processor time; run `triage data {name}`"
-                )
-            )
+            why = f"left out after {BUDGET:g} s of processor time; run `triage data {stage.name}`"
+            checks.append(Check(stage.name, "not-applicable", why))
             continue
-        report = _try(name, stage)
-        findings += (_as_note(f) if measured and f.code in OF_TRAINING else f for f in report.findings)
-        note = _note(seen)
+        report = _try(stage)
+        notes = OF_TRAINING if stage.notes else ()
+        findings += (replace(f, severity=Severity.S3) if f.code in notes else f for f in report.findings)
+        note = _note(stage.seen)
         checks += [replace(c, why="; ".join(w for w in (c.why, note) if w)) for c in report.checks]
-        summary[name] = dict(report.summary)
+        summary[stage.name] = dict(report.summary)
     return Report("data", tuple(findings), tuple(checks), {"data": summary})
 
 
-Stage = tuple[str, Sequence[Sampled], Callable[[], Report]]
+@dataclass(frozen=True)
+class Stage:
+    """A tool with the samples that it sees."""
+
+    name: str
+    seen: Sequence[Sampled]
+    run: Callable[[], Report]
+    notes: bool = False
+    """Whether what is trouble of a training is a note: nobody says that these are trained on."""
 
 
-def _as_note(finding: Finding) -> Finding:
-    return replace(finding, severity=Severity.S3)
+LOOKED_THROUGH: tuple[tuple[frozenset[Role], bool], ...] = (
+    (frozenset(("trained",)), False),
+    (frozenset(("origin", "part", "beside", "asked")), True),
+)
+"""Roles whose records are checked as those of a training, and whether what is found there is a note."""
+COPIES: frozenset[Role] = frozenset(("origin", "part"))
+"""Roles of what is a copy by what it is, as an excerpt is: among these no copies are looked for."""
 
 
-def _leaks(used: Sequence[Sampled], read: Sequence[Sampled], held: Sequence[Sampled], engine: Local) -> Report:
-    """Items of evaluations in what is trained on; in other records a note, where nothing says what is trained on."""
-    report = leak_report(find_leaks(_parts(used or read), _parts(held), engine=engine))
-    return report if used else replace(report, findings=tuple(map(_as_note, report.findings)))
-
-
-def _stages(samples: Sequence[Sampled], run: Run, measured: bool) -> list[Stage]:
-    """(name, samples, tool) of everything that applies, cheapest and most telling first."""
+def _stages(samples: Sequence[Sampled], run: Run) -> Iterator[Stage]:
+    """Everything that applies, cheapest and most telling first."""
     engine = Local(1)
-    data = [s for s in samples if s.artifact.kind == "data" and s.shape not in ("tokens", "codes")]
-    several = answer_the_same([(s.artifact.name, s.parts) for s in data if s.shape in ANSWERED])
-    several |= {s.artifact.name for s in data if COMPARED.search(s.artifact.name)}
-    train = [s for s in data if not (s.is_eval or s.answered) and s.artifact.name not in several]
-    held = [s for s in data if s.is_eval]
-    pairs = [s for s in data if s.shape in ("preference", "rollout")]
-    tokens = [s for s in samples if s.shape == "tokens"]
-    given = [s for s in samples if s.artifact.kind == "generations" or s.artifact.name in several]
-    answers = [s for s in given if s.shape in ANSWERED]
-    out: list[Stage] = []
-    if tokens:
-        out.append(("labels", tokens, lambda: check_labels(read_dump(_parts(tokens)))))
+
+    def of(*roles: Role) -> list[Sampled]:
+        return [s for s in samples if s.role in roles]
+
+    if tokens := [s for s in samples if s.shape == "tokens"]:
+        yield Stage("labels", tokens, lambda: check_labels(read_dump(_parts(tokens))))
+    chats = any(s.shape == "chat" for s in of("trained", "part"))
     for folder in {a.path.parent for a in run.of("tokenizer") if a.path.name == "tokenizer_config.json"}:
-        out.append(("labels", (), lambda folder=folder: check_tokenizer(folder, any(s.shape == "chat" for s in train))))
-    if train:
-        out.append(("check", train, lambda: check(_parts(train), engine=engine)))
-    if len({s.artifact.name for s in train}) > 1:
-        out.append(("check", train, lambda: check_order(_parts(train), engine)))
-    if train and held and not measured:
-        before = origins(_named(train), _named(held), NAMED.search)
-        read = [s for s in train if s.artifact.name not in before]
-        named = trained_on(run, [s.artifact.name for s in read])
-        used = [s for s in read if s.artifact.name in named]
-        out.append(("dedup", (*(used or read), *held), lambda: _leaks(used, read, held, engine)))
-    whole = [s for s in train if not _is_excerpt(s)]
-    inside = parts_of_others(_named(whole))
-    if whole := [s for s in whole if s.artifact.name not in inside]:
-        out.append(("dedup", whole, lambda: _weighed(dedup(_parts(whole), engine=engine)[0], whole)))
-    if pairs:
-        out.append(("preference", pairs, lambda: preference(_parts(pairs))))
-    if answers:
-        out.append(("generations", answers, lambda: generations(_parts(answers))))
-    answered = [s for s in data if s.answered or (measured and s.shape != "pretrain")]  # texts are there to be read
-    if asked := [s for s in data if s not in answered]:
-        out.append(("pii", asked, lambda: pii(_parts(asked), engine=engine)))
-    if answered:
-        out.append(("pii", answered, lambda: _secrets(pii(_parts(answered), engine=engine))))
-    return out
+        yield Stage("labels", (), lambda folder=folder: check_tokenizer(folder, chats))
+    for roles, notes in LOOKED_THROUGH:
+        if some := of(*roles):
+            yield Stage("check", some, lambda some=some: check(_parts(some), engine=engine), notes)
+        if len(some) > 1:
+            yield Stage("check", some, lambda some=some: check_order(_parts(some), engine), notes)
+    held, used = of("held-out"), of("trained", "part")
+    if held and (read := used or of("beside")):
+        leaks = lambda: leak_report(find_leaks(_parts(read), _parts(held), engine=engine))  # noqa: E731
+        yield Stage("dedup", (*read, *held), leaks, not used)
+    for roles, notes in LOOKED_THROUGH:
+        if some := [s for s in of(*(roles - COPIES)) if not s.cut]:
+            again = lambda some=some: _weighed(dedup(_parts(some), engine=engine)[0], some)  # noqa: E731
+            yield Stage("dedup", some, again, notes)
+    if pairs := [s for s in samples if s.artifact.kind == "data" and s.shape in ("preference", "rollout")]:
+        yield Stage("preference", pairs, lambda: preference(_parts(pairs)))
+    if answers := [s for s in of("answered") if s.shape in ANSWERED]:
+        yield Stage("generations", answers, lambda: generations(_parts(answers)))
+    named = [s for s in samples if s.artifact.kind == "data" and s.role != "tokens"]
+    nobodys = [s for s in named if s.role == "answered" or (s.role == "asked" and s.shape != "pretrain")]
+    others = [s for s in named if s.role in ("held-out", "beside")]
+    for some, notes in (([s for s in named if s not in nobodys and s not in others], False), (others, True)):
+        if some:
+            yield Stage("pii", some, lambda some=some: pii(_parts(some), engine=engine), notes)
+    if nobodys:
+        yield Stage("pii", nobodys, lambda: _secrets(pii(_parts(nobodys), engine=engine)))
 
 
 def _secrets(report: Report) -> Report:
@@ -210,27 +142,6 @@ def _secrets(report: Report) -> Report:
     are not."""
     findings = tuple(f for f in report.findings if f.code != "pii-found")
     return replace(report, findings=findings, checks=tuple(c for c in report.checks if "personal" not in c.name))
-
-
-def _named(samples: Sequence[Sampled]) -> list[tuple[str, Sequence[Part]]]:
-    return [(s.artifact.name, s.parts) for s in samples]
-
-
-def _is_excerpt(sample: Sampled) -> bool:
-    """Whether somebody cut it out to look at: by its name, or because the name counts the records that it holds."""
-    name = sample.artifact.name
-    if EXCERPT.search(name):
-        return True
-    counts = {int(n) * (1000 if k else 1) for n, k in DRAWN.findall(PurePath(name).stem)}
-    return bool(counts) and sample.seen == sample.size and _records(sample, max(counts)) in counts
-
-
-def _records(sample: Sampled, most: int) -> int:
-    """Records of it, counted up to one more than so many."""
-    from .records.blocks import blocks
-
-    each = (1 for part in sample.parts for block in blocks(part) for _ in block.records)
-    return sum(islice(each, most + 1))
 
 
 def _weighed(report: Report, samples: Sequence[Sampled]) -> Report:
@@ -252,7 +163,7 @@ def _parts(samples: Iterable[Sampled]) -> list[Part]:
     return [part for s in samples for part in s.parts]
 
 
-def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, ...]]:
+def samples_of(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, ...]]:
     """The head of each artifact, sharing `TOTAL_BYTES`; artifacts that cannot be opened become failed checks."""
     share = max(64 << 10, min(SAMPLE_BYTES, TOTAL_BYTES // max(len(artifacts), 1)))
     out, failed, left = [], [], TOTAL_BYTES
@@ -278,7 +189,7 @@ def _sample(artifacts: Sequence[Artifact]) -> tuple[list[Sampled], tuple[Check, 
             )
             continue
         left -= seen
-        out.append(Sampled(artifact, parts, shape_of(first), seen, size, _is_answered(first), _is_stored(first)))
+        out.append(Sampled(artifact, parts, shape_of(first), seen, size, first))
     return out, tuple(failed)
 
 
@@ -312,19 +223,6 @@ def _is_request(record: Any) -> bool:
     return any(isinstance(one, Mapping) and len(SAMPLED.intersection(one)) > 1 for one in inner)
 
 
-def _is_answered(record: Any) -> bool:
-    """Whether a record holds a prediction, an answer beside what it is held against or judged by, or how long its
-    answer took: nobody trains on it, and how much of that repeats says nothing of what is trained on."""
-    inner = [record, *record.values()] if isinstance(record, Mapping) else []
-    names = [k for one in inner if isinstance(one, Mapping) for k in one if isinstance(k, str)]
-    held = any(REFERENCE.search(k) for k in names)
-    return any(PREDICTED.search(k) or TIMED.search(k) or (held and ANSWER.search(k)) for k in names)
-
-
-def _is_stored(record: Any) -> bool:
-    return isinstance(record, Mapping) and any(isinstance(k, str) and STORED.search(k) for k in record)
-
-
 def _note(samples: Sequence[Sampled]) -> str:
     cut = [s for s in samples if s.seen < s.size]
     if not cut:
@@ -334,8 +232,8 @@ def _note(samples: Sequence[Sampled]) -> str:
     )
 
 
-def _try(name: str, stage: Callable[[], Report]) -> Report:
+def _try(stage: Stage) -> Report:
     try:
-        return stage()
+        return stage.run()
     except TriageError as error:
-        return Report("data", (), (Check(name, "failed", str(error)),))
+        return Report("data", (), (Check(stage.name, "failed", str(error)),))

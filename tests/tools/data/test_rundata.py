@@ -8,7 +8,7 @@ import pytest
 from making import fill, prose
 
 from triage.tools.data import check_run_data
-from triage.tools.data.rundata import EVAL_NAME
+from triage.tools.data.roles import EVAL_NAME
 from triage.tools.run import Artifact, Run
 
 

@@ -7,8 +7,8 @@ import pytest
 from making import fill, prose
 
 from triage.tools.data import check_run_data
+from triage.tools.data.roles import only_measured
 from triage.tools.data.similar.versions import origins, parts_of_others
-from triage.tools.data.trained import only_measured
 from triage.tools.discover import discover
 
 ASKS = {
