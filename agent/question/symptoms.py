@@ -79,7 +79,7 @@ KINDS: dict[str, Kind] = table(
             r"loss.{0,30}\b(?:spik(?:e|es|ed|ing)|explod\w+|diverg\w+|blew up|blows? up|blow(?:n|ing)? up|shot up"
             r"|jump(?:s|ed)?|went up|goes up|goes? through the roof|bump)|\bloss spikes?\b"
             r"|\b(?:\d{1,2}|two|three|four|several|some|a few|many|big|huge|large) spikes\b|[两三几多]\s*[个次]尖峰"
-            r"|\b(?:blew|blows?|blown"
+            r"|\b(?:blew|(?<!before it )(?<!before this )(?<!before that )blows?|blown"
             r"|blowing) up\b|\b(?:perplexity|ppl).{0,20}(?:explod\w*|jump\w*|spik\w*)|(?:困惑度|ppl).{0,8}(?:涨|飙"
             r"|爆|上升)|loss.{0,12}(?:尖峰|飙|炸|爆"
             r"|发散|(?<!正负)(?<!上下)跳(?!动)|突然|突增|上升|往上|spike)|损失.{0,10}(?:尖峰|飙|炸|发散|(?<!正负)(?<!上下)跳(?!动)|突增|上升)",

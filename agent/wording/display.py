@@ -6,7 +6,7 @@ where they belong; nothing is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...tools.patterns import bounded
@@ -15,7 +15,7 @@ from ...tools.secrets import redact
 from ...tools.secrets.inert import inert
 from ..narrate.entry import next_check
 from .ledger import Ledger
-from .marks import Mark, marks
+from .marks import Mark, marks, shared
 from .reply import Reply, Said
 
 SAID = phrases(
@@ -36,12 +36,11 @@ SAID = phrases(
     ("number", "[in no evidence]", "[证据中没有]"),
     ("file", "[no such file here]", "[此处没有该文件]"),
     ("name", "[not named in the evidence]", "[证据中没有此名称]"),
-    ("ratio", "[its own numbers give another]", "[与句中数字不符]"),
-    ("order", "[the wrong way round]", "[次序颠倒]"),
-    ("other", "[stands in {id}, of something else]", "[在 {id} 中，属于别的量]"),
     ("elsewhere", "[in {id}, not cited]", "[在 {id} 中，未引用]"),
 )  # fmt: skip
 
+AROUND, MOST = 30, 3
+"""Letters of a row around a number that a statement tells of it, and such stretches of one row."""
 _ADDRESS = bounded(
     r"(?i)(?:\b[a-z][a-z0-9+.-]{1,12}://|\b(?:javascript|data|vbscript|mailto|file):|\bwww\.)[^\s<>\"')\]，。；、]{2,400}"
 )
@@ -61,15 +60,14 @@ class Shown:
 def display(reply: Reply, ledger: Ledger, model: str) -> Shown:
     """The reply as it is shown: the label, the facts, the cause, then each statement with its citations."""
     lang, marked, lines = ledger.answer.lang, 0, list[str]()
-    beside = [*reply.facts, *([reply.cause] if reply.cause else [])]
     lines += [_item("fact", ledger.rows[id].said(), lang) for id in reply.facts]
     lines += _cause(reply, ledger)
     for said in (one.model_copy(update={"text": redact(one.text)}) for one in reply.say):
-        found = marks(said, beside, ledger)
+        found = marks(said, ledger)
         marked += bool(found)
         kind = "general" if said.kind == "because" and not said.cites else said.kind
         kind = "general" if said.kind == "explain" and not said.cites else kind
-        lines.append(_item(kind, _marked(said, found, lang) + _cited(said, ledger), lang))
+        lines.append(_item(kind, _marked(said, found, lang) + _cited(said, ledger, reply.facts), lang))
     label = SAID["label"].say(lang, model=inert(model)[:80])
     return Shown("\n".join((label, "", *lines)), len(reply.say), marked)
 
@@ -98,7 +96,7 @@ def _marked(said: Said, found: list[Mark], lang: str) -> str:
     links = [m.span() for m in _ADDRESS.finditer(said.text)]
     notes: dict[tuple[int, str], None] = {}
     for mark in found:
-        note = SAID["elsewhere" if mark.elsewhere and mark.what != "other" else mark.what].say(lang, id=mark.elsewhere)
+        note = SAID["elsewhere" if mark.elsewhere else mark.what].say(lang, id=mark.elsewhere)
         notes[next((z for a, z in links if a < mark.end < z), mark.end), note] = None
     for end, note in notes:
         out += inert(said.text[at:end]).rstrip() + note
@@ -107,7 +105,20 @@ def _marked(said: Said, found: list[Mark], lang: str) -> str:
     return out + inert(said.text[at:])
 
 
-def _cited(said: Said, ledger: Ledger) -> str:
-    """The citations with the place that each leads to."""
-    cites = [f"{id} {ledger.rows[id].place}".strip() for id in said.cites]
+def _cited(said: Said, ledger: Ledger, told: Sequence[str]) -> str:
+    """The citations, each with the place that it leads to and, where the statement tells a number of a row that is not
+    told in full above, the row's own words about it: what was measured stands beside what is made of it."""
+    own = {id: "" if id in told else _own(said, ledger.rows[id].text) for id in said.cites}
+    cites = [f"{id} {ledger.rows[id].place}".strip() + words for id, words in own.items()]
     return f" ({inert('; '.join(cites))})" if cites else ""
+
+
+def _own(said: Said, row: str) -> str:
+    """The row's words around the numbers that a statement shares with it."""
+    windows = list[list[int]]()
+    for start, end in shared(said, row):
+        if windows and start - AROUND <= windows[-1][1]:
+            windows[-1][1] = end + AROUND
+        else:
+            windows.append([max(0, start - AROUND), end + AROUND])
+    return "".join(f" “…{' '.join(row[a:z].split())}…”" for a, z in windows[:MOST])

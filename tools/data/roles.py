@@ -155,11 +155,12 @@ def _own(sample: Sampled) -> Role | None:
 
 def _among(left: Sequence[Sampled], held: Sequence[Sampled], run: Run) -> dict[str, Role]:
     """What a training does with each of the files that do not tell it themselves."""
-    before = origins([s.named for s in left], [s.named for s in held], NAMED.search) if held else set[str]()
+    before = origins([s.named for s in left], [s.named for s in held], _called) if held else set[str]()
     used = trained_on(run, [s.name for s in left if s.name not in before])
     inside = parts_of_others([s.named for s in left if s.name in used and not s.cut])
     out: dict[str, Role] = {s.name: "trained" if s.name in used else "beside" for s in left}
-    return out | dict.fromkeys(inside, "part") | dict.fromkeys(before, "origin")
+    out |= dict[str, Role].fromkeys(inside, "part")
+    return out | dict[str, Role].fromkeys(before, "origin")
 
 
 def _is_answered(record: Any) -> bool:
@@ -183,13 +184,21 @@ def only_measured(run: Run) -> bool:
 
 def trained_on(run: Run, names: Collection[str]) -> set[str]:
     """Those of some data files that are trained on: that their own names call so, or that a program, a setting or a
-    log which speaks of a training names; all of them where none of these names a file of data at all.
+    log which speaks of a training names; where none does, those in a folder that is called so; all of them where
+    nothing names a file of data at all.
 
     A raw original, a store that is searched and what an agent was shown lie beside a training, too.
     """
     texts = list(_speaking(run))
-    told = {n for n in names if NAMED.search(n) or any(PurePosixPath(n).name in text for text in texts)}
-    return told if told or any(map(FILE.search, texts)) else set(names)
+    if told := {n for n in names if _called(n) or any(PurePosixPath(n).name in text for text in texts)}:
+        return told
+    inside = {n for n in names if NAMED.search(n)}
+    return inside if inside or any(map(FILE.search, texts)) else set(names)
+
+
+def _called(name: str) -> bool:
+    """Whether a file's own name, its folders apart, says that it belongs to a training."""
+    return bool(NAMED.search(PurePosixPath(name).name))
 
 
 def _speaking(run: Run) -> Iterator[str]:

@@ -82,6 +82,7 @@ _MONTH = rf"({'|'.join(_MONTHS)})[a-z]{{0,6}}"
 _DATE = re.compile(
     r"(?<![\d.])20\d\d[-/.](\d{1,2})[-/.](\d{1,2})(?![\d.])|(?:20\d\d\s?年\s?)?(?<!\d)(\d{1,2})\s?月\s?(\d{1,2})\s?[日号]"
     r"|(?<!\d)20[12]\d([01]\d)([0-3]\d)(?!\d)|(?<![A-Za-z])[EIWF]([01]\d)([0-3]\d)(?=\s\d\d:)"
+    r"|(?<![\d-])([01]\d)-([0-3]\d)(?=\s\d\d:\d\d)"
 )
 _DATED = re.compile(
     rf"\b{_MONTH}\s(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? 20\d\d)?|\b(\d{{1,2}})(?:st|nd|rd|th)?\s{_MONTH}(?:,? 20\d\d)?(?![A-Za-z])"
@@ -91,7 +92,10 @@ _LASTS = re.compile(
 )
 """A duration in two parts."""
 _POWER = re.compile(r"(?<![\w.])(2|10)\s?\^\s?(\d{1,2})(?![\w.])", re.ASCII)
-_CLOCK = re.compile(r"(?<![\d:.])(\d\d):(\d\d)(?::(\d\d))?(?![\d:])")
+_CLOCK = re.compile(
+    r"(?<![\d:.])(\d\d):(\d\d)(?::(\d\d))?(?![\d:])|(?<=20[12]\d[01]\d[0-3]\d[_T-])([012]\d)([0-5]\d)([0-5]\d)(?!\d)"
+)
+"""A clock, also in the name of what a program wrote: `run-20250613_210710`."""
 
 _CLOCK_HAN = re.compile(
     r"(凌晨|清晨|早上|上午|中午|下午|傍晚|晚上)?\s?(?<!\d)(\d{1,2})\s?[点时]\s?(?:(\d{1,2})\s?分|(半))(?!钟)"
@@ -153,19 +157,15 @@ def numbers(text: str) -> Iterator[Number]:
 
 def dated(text: str) -> Iterator[Number]:
     """Dates as month and day, clocks as seconds of a day, durations of two parts as seconds."""
-    days = [(m, int(m[i]), int(m[i + 1])) for m in _DATE.finditer(text) for i in (1, 3, 5, 7) if m[i]]
+    days = [(m, int(m[i]), int(m[i + 1])) for m in _DATE.finditer(text) for i in range(1, 11, 2) if m[i]]
     days += [(m, _MONTHS[(m[1] or m[4])[:3]], int(m[2] or m[3])) for m in _DATED.finditer(text)]
     for m, month, day in days:
         if 1 <= month <= 12 and 1 <= day <= 31:
             yield Number(m.start(), m.end(), (100.0 * month + day,) * 2, 0.001, family="date")
     for m in _CLOCK.finditer(text):
-        yield Number(
-            m.start(),
-            m.end(),
-            (float(int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)),) * 2,
-            1.0 if m[3] else 119.0,
-            family="clock",
-        )
+        hours, minutes, seconds = (m[i] or m[i + 3] for i in (1, 2, 3))
+        size = float(int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0))
+        yield Number(m.start(), m.end(), (size,) * 2, 1.0 if seconds else 119.0, family="clock")
     for m in _CLOCK_HAN.finditer(text):
         later = 12 * (m[1] in ("下午", "傍晚", "晚上") and int(m[2]) < 12)
         minutes = (int(m[2]) + later) * 60 + (30 if m[4] else int(m[3]))

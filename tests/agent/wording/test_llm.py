@@ -144,7 +144,7 @@ def test_prose_is_asked_again_in_the_form_and_stands_with_its_ids_where_the_serv
     server.replies = [Reply(prose), Reply(status=400, error="response_format is not supported"), Reply(prose)]
     talk, _ = turn(tmp_path)
     assert [("response_format" in r) for r in server.requests] == [False, True, False]
-    assert "- The loss turns into NaN at step 3450 (F1). (F1 train.log:347)" in talk.answer.text
+    assert "- The loss turns into NaN at step 3450 (F1). (F1 train.log:347 “" in talk.answer.text
 
 
 def test_an_identical_call_is_refused(scripted, tmp_path):

@@ -29,33 +29,27 @@ def ledger(answer):
     return made
 
 
-def marked(ledger, text, *cites, kind="because", beside=()):
+def marked(ledger, text, *cites, kind="because"):
     said = Said(kind=kind, text=text, cites=list(cites))
-    return [text[m.start : m.end] for m in marks(said, beside, ledger)]
+    return [text[m.start : m.end] for m in marks(said, ledger)]
 
 
 SILENT = [
     ("The loss is nan from step 3450; the last finite value was at 3440.", ("F1",)),
-    ("grad_norm climbs from 0.719 to 7.69, about 10 times as much.", ("F3",)),
-    ("That is 10.7x in 50 points.", ("F3",)),
-    ("It rose from 0.72 to 7.7.", ("F3",)),
-    ("The warm-up takes 80% of the run: 4000 of 5000 steps.", ("F11",)),
-    ("梯度范数从 0.719 升到 7.69，约 10.7 倍。", ("F3",)),
+    ("grad_norm climbs from 0.719 to 7.69: 7.69 / 0.719 = 10.7 times as much.", ("F3",)),
+    ("It rose from 0.72 to 7.7 in 50 points.", ("F3",)),
+    ("4000 / 5000 * 100 = 80% of the run is warm-up.", ("F11",)),
+    ("梯度范数从 0.719 升到 7.69，7.69 / 0.719 = 10.7 倍。", ("F3",)),
     ("You run on 8 GPUs with seed 42.", ()),
     ("Two of the 3 findings agree, and 1 does not.", ("F1",)),
     ("The clip is off: `max_grad_norm` is 0.0 in train.yaml:9.", ("F10",)),
     ("bf16 and AdamW would not matter; fp16 is not set, see F1.", ("F1",)),
     ("Nothing says that the data is bad.", ()),
-    ("3450 steps differ by less than 0.719, as DPO's loss starts at ln 2.", ("F1", "F3")),
-    ("The failure comes 10 steps after the last finite value at 3440, at 3450.", ("F1",)),
-    ("It comes 550 steps before the warm-up ends.", ("F1", "F11")),
     ("From 0.719 to 7.69 it grew more than tenfold.", ("F3",)),
-    ("People commonly clip at 1.0.", ("F3",)),
+    ("The grad_norm more than doubled.", ("F3",)),
     ("梯度范数从 0.719 涨到 7.69，翻了不止一倍。", ("F3",)),
-    ("You should set the rate to 0.07 then.", ("F1",)),
     ("The last finite loss is at step 3440.", ("F1",)),
     ("第 3450 步起 loss 是 NaN。", ("F1",)),
-    ("建议把学习率改成 0.07。", ("F1",)),
 ]
 LOUD = [
     ("The loss was 12.7.", ("F1",), ["12.7"]),
@@ -63,24 +57,19 @@ LOUD = [
     ("Eighteen ranks failed.", ("F1",), ["Eighteen"]),
     ("第三百二十步就崩了。", ("F1",), ["三百二十"]),
     ("It grew 37-fold.", ("F3",), ["37"]),
+    ("It grew 10.7-fold.", ("F3",), ["10.7"]),  # right, and worked out where nobody sees it
+    ("grad_norm climbs from 0.719 to 7.69: 7.69 / 0.719 = 11.7 times as much.", ("F3",), ["11.7"]),
     ("node-17 died with a TimeoutError.", ("F1",), ["node-17", "TimeoutError"]),
     ("See /data/logs/rank3.log for it.", ("F1",), ["/data/logs/rank3.log"]),
     ("`use_magic_clip` is on.", ("F10",), ["use_magic_clip"]),
     ("显存占用达到 93%。", ("F1",), ["93%"]),
     ("The loss is 0.3.", ("F1",), ["0.3"]),
-    ("A grad_norm of 7.69, below 0.719.", ("F3",), ["7.69", "0.719"]),
-    ("The grad_norm was 7 lower.", ("F3",), ["7"]),
-    ("grad_norm climbs from 0.719 to 7.69, about 40 times as much.", ("F3",), ["40"]),
-    ("The grad_norm doubled, from 0.719 to 7.69.", ("F3",), ["doubled"]),
-    ("梯度范数从 0.719 升到 7.69，约六倍。", ("F3",), ["六"]),
-    ("梯度范数从 0.719 升到 7.69，涨幅约 45%。", ("F3",), ["45%"]),
     ("It ended on 7 August.", ("F1",), ["7 August"]),
     ("The run took 4 h 40 min.", ("F1",), ["4 h 40 min"]),
     ("The limit that triage gives is 3.5.", ("F3",), ["3.5"]),
-    ("The first NaN is logged at step 3440.", ("F1",), ["3440"]),
-    ("第 3440 步起 loss 是 NaN。", ("F1",), ["3440"]),
     ("I have already set the rate to 0.07 and run it.", ("F1",), ["0.07"]),
     ("我已经把学习率改成 0.07。", ("F1",), ["0.07"]),
+    ("People commonly clip at 1.25.", ("F3",), ["1.25"]),
 ]
 
 
@@ -94,24 +83,37 @@ def test_what_no_evidence_holds_is_marked(ledger, text, cites, wrong):
     assert [m.rstrip("-") for m in marked(ledger, text, *cites)] == wrong
 
 
+@pytest.mark.parametrize("kind", ["answer", "because", "explain", "next", "unknown"])
+def test_no_kind_of_statement_has_numbers_of_its_own(ledger, kind):
+    assert marked(ledger, "Since rank 7 hung at step 3000, restart with 0.07.", "F1", kind=kind) == [
+        "7",
+        "3000",
+        "0.07",
+    ]
+
+
 def test_a_number_of_another_row_is_said_to_be_uncited(ledger):
-    [mark] = marks(Said(kind="because", text="It comes to 10.3.", cites=["F1"]), (), ledger)
+    [mark] = marks(Said(kind="because", text="It comes to 10.3.", cites=["F1"]), ledger)
     assert mark.elsewhere == "F7"
-    assert marked(ledger, "It comes to 10.3.", "F1", beside=("F7",)) == []
+    assert marked(ledger, "It comes to 10.3.", "F7") == []
 
 
-def test_general_knowledge_and_advice_may_have_numbers_of_their_own_but_tell_nothing_of_the_run(ledger):
-    assert marked(ledger, "fp16 overflows above 65504.", kind="explain") == []
-    assert marked(ledger, "Try 200 warm-up steps, then run 500 steps.", kind="next") == []
-    assert marked(ledger, "The loss was 12.7 at step 3000.", kind="explain") == ["12.7", "3000"]
-    assert marked(ledger, "Since rank 7 hung, restart it.", kind="next") == ["7"]
+def test_the_rows_own_words_about_a_number_stand_beside_what_is_made_of_it(ledger):
+    said = Said(kind="because", text="grad_norm climbs from 7.69 to 0.719.", cites=["F3", "F1"])
+    shown = display(Reply(facts=[], cause=None, say=[said]), ledger, "m").text
+    assert "climbs from 0.719 to 7.69 over" in shown
+    assert shown.endswith("F1 train.log:347)")  # nothing of this row is told
 
 
 def test_a_calculation_vouches_for_its_result_only_where_its_numbers_come_from_the_case(ledger):
     ledger.result("calc", {"expression": "7.69 / 0.719"}, "7.69 / 0.719 = 10.69541029")
     ledger.result("calc", {"expression": "12.7 * 1"}, "12.7 * 1 = 12.7")
+    ledger.result("read", {"file": "a.csv"}, "a.csv:3: 58.3")
+    ledger.result("calc", {"expression": "1 - 0.583"}, "1 - 0.583 = 0.417")
+    ledger.result("calc", {"expression": "0.417 * 10.695"}, "0.417 * 10.695 = 4.459815")
     assert marked(ledger, "That is 10.695 as much.", "T1") == []
     assert marked(ledger, "The loss was 12.7.", "T2") == ["12.7"]
+    assert marked(ledger, "The rest is 0.417, or 41.7 points, and 4.46 with it.", "T4", "T5") == []
 
 
 @pytest.mark.parametrize(
@@ -126,6 +128,18 @@ def test_a_calculation_vouches_for_its_result_only_where_its_numbers_come_from_t
 def test_numbers_are_read_in_digits_units_and_words(text, values):
     [number] = numbers(text)
     assert any(abs(v - values) < 1e-9 * max(1, values) for v in number.values)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [("INFO 08-03 21:02:48 [api.py] up", "It came up on 3 August at 21:02."),
+     ("2026-08-03 21:02", "8 月 3 日 21:02 起。"),
+     ("run-20250613_210710/logs", "The run of 13 June began at 21:07:10.")],
+)  # fmt: skip
+def test_days_and_clocks_are_known_again_in_other_forms(ledger, told, said):
+    ledger.result("read", {"file": "a.log"}, told)
+    assert marked(ledger, said, "T1") == []
+    assert marked(ledger, said) != []
 
 
 @given(st.text(alphabet="0123456789.,:-/%+eE 年月日一二三十百千万亿成倍分之 halfdoubletimes", max_size=80))
