@@ -159,8 +159,9 @@ def _among(left: Sequence[Sampled], held: Sequence[Sampled], run: Run) -> dict[s
     used = trained_on(run, [s.name for s in left if s.name not in before])
     inside = parts_of_others([s.named for s in left if s.name in used and not s.cut])
     out: dict[str, Role] = {s.name: "trained" if s.name in used else "beside" for s in left}
-    out |= dict[str, Role].fromkeys(inside, "part")
-    return out | dict[str, Role].fromkeys(before, "origin")
+    for role, names in (("part", inside), ("origin", before)):
+        out.update(dict.fromkeys(names, role))
+    return out
 
 
 def _is_answered(record: Any) -> bool:
