@@ -105,7 +105,10 @@ def _nonfinite(part: Part, asked: Asked) -> Iterator[Held]:
 
 def _compared(part: Part, asked: Asked) -> Iterator[Held]:
     one, other = (asked.value(name) for name in part.names)
-    if one is None or other is None or asked.related.experiments.apart(*({e.file for e in x[2]} for x in (one, other))):
+    if one is None or other is None:
+        return
+    mine, theirs = ({e.file for e in found[2] if e.file} for found in (one, other))
+    if asked.related.experiments.apart(mine, theirs):
         return
     a, b = one[0], other[0]
     close = abs(a - b) <= NEAR * max(abs(a), abs(b))

@@ -120,7 +120,7 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
         found: what else was found; a log with an error is left to it.
         trained: whether any file of the run has steps.
     """
-    blamed = {job(e.file) for f in found if f.severity < Severity.S3 for e in f.evidence}
+    blamed = {job(e.file) for f in found if f.severity < Severity.S3 for e in f.evidence if e.file}
     for name, text in texts.items():
         if trained or job(name) in blamed or not _quiet(text):
             continue
