@@ -34,12 +34,12 @@ def check_fields(run: Run) -> Report:
     for file in dict.fromkeys(s.file for s in asked):
         mine = [s for s in asked if s.file == file]
         named = {PurePosixPath(s.value).stem for s in said if s.file == file}
-        for name, keys in records:
-            if keys and PurePosixPath(name).stem in named:
-                looked = True
-                missing = [s for s in mine if s.value not in keys and not _holds(where[name], s.value)]
-                if missing and not any(s.value in keys for s in mine):
-                    return Report("fields", (_told(missing, (name, keys)),), (Check(CHECK, "found"),))
+        there = [(name, keys) for name, keys in records if keys and PurePosixPath(name).stem in named]
+        mine = [s for s in mine if not any(_holds(where[name], s.value) for name, keys in there if s.value not in keys)]
+        for name, keys in there:
+            looked = True
+            if mine and not any(s.value in keys for s in mine):
+                return Report("fields", (_told(mine, (name, keys)),), (Check(CHECK, "found"),))
     why = "no configuration names both a file of records that is there and its fields"
     check = Check(CHECK, "clear") if looked else Check(CHECK, "not-applicable", why, "没有同时指定数据文件和字段的配置")
     return Report("fields", (), (check,))
