@@ -201,6 +201,8 @@ class Settings:
     """What the framework assumes where nothing is written."""
     train_batch: str = ""
     """What the framework counts in `train_batch_size`: samples or prompts; either, by the kind of training."""
+    unsure: frozenset[str] = frozenset()
+    """Variables that several files of one kind set, of which nothing tells whose is in force."""
 
     def get(self, variable: str) -> Setting | None:
         return self.values.get(variable)

@@ -6,16 +6,13 @@ a sign says for an entry is in the entry.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise, product
-from pathlib import PurePosixPath
 
 from ...knowledge.entry import Entry
 from ...knowledge.sign import Part, Sign, parse_sign
 from ...tools.findings import Check, Finding, Report, Severity
-from ...tools.patterns import bounded
 from ...tools.relate.line import CLOCK
 from ...tools.relate.relate import Related
 from ...tools.relate.siblings import taken_from
@@ -24,8 +21,6 @@ from .parts import ASKS, of_group
 from .standing import ABSENT, standing
 
 CHECK = "signs of the runbook"
-OF_ONE_RUN = bounded(r"rank|node|host|gpu|card|worker|proc|device|shard|stage|eval|before|after|base", re.IGNORECASE)
-"""Folders whose files are parts or sides of one run."""
 MOST_WAYS = 12
 """Ways in which one part may hold that are compared with those of the next."""
 WITHOUT = {
@@ -113,7 +108,7 @@ def holds(sign: Sign, asked: Asked) -> tuple[Held, ...] | None:
     for together in islice(product(*ways), 5000):
         pairs = [*pairwise(together)]
         linked = all(_linked(link, *pair, asked) for link, pair in zip(sign.links, pairs, strict=False))
-        if linked and not any(_of_two_runs(*pair) for pair in pairs):
+        if linked and not any(asked.related.experiments.apart(*map(_files, pair)) for pair in pairs):
             return together
     return None
 
@@ -168,14 +163,9 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
 
 def _in_one_file(a: Held, b: Held) -> bool:
     """Whether two things that lie nowhere on the way of the run are told of one file; what names none is of all."""
-    mine, theirs = ({e.file for e in held.evidence if e.file} for held in (a, b))
+    mine, theirs = _files(a), _files(b)
     return not mine or not theirs or bool(mine & theirs)
 
 
-def _of_two_runs(a: Held, b: Held) -> bool:
-    """Whether two parts are seen in files of one name in two folders, as two runs have them; the folders of ranks and
-    hosts are of one."""
-    mine, theirs = ({PurePosixPath(e.file) for e in held.evidence if e.file} for held in (a, b))
-    if mine & theirs:
-        return False
-    return any(x.name == y.name and not OF_ONE_RUN.search(f"{x.parent} {y.parent}") for x in mine for y in theirs)
+def _files(held: Held) -> set[str]:
+    return {e.file for e in held.evidence if e.file}

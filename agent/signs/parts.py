@@ -9,7 +9,7 @@ from ...knowledge.sign import Part
 from ...tools.config.values import number
 from ...tools.documents.event import Event
 from ...tools.findings import PROPOSES, Evidence, Severity
-from ...tools.operation.steady import follows_load
+from ...tools.operation.steady import follows_load, less_asked
 from ...tools.patterns import bounded
 from ...tools.relate.changes import LEAST_POINTS, Change
 from ...tools.relate.contrast import one_kind
@@ -41,7 +41,7 @@ def _moving(part: Part, asked: Asked, up: bool) -> Iterator[Held]:
     """Changes that way, the clearest first, then the way over the whole run."""
     least = max((float(share) for share in part.names[1:]), default=FAR)
     for move in asked.of(part.names[0]):
-        if up and follows_load(move.line, asked.lines):
+        if (follows_load if up else less_asked)(move.line, asked.lines):
             continue
         little = LITTLE if not up and _SHARES.search(move.line.key) and move.scale <= 1 else 0
         far = [c for c in move.lasting if c.up == up and move.share(c) >= least and abs(c.after - c.before) >= little]
@@ -106,6 +106,9 @@ def _nonfinite(part: Part, asked: Asked) -> Iterator[Held]:
 def _compared(part: Part, asked: Asked) -> Iterator[Held]:
     one, other = (asked.value(name) for name in part.names)
     if one is None or other is None:
+        return
+    mine, theirs = ({e.file for e in found[2] if e.file} for found in (one, other))
+    if asked.related.experiments.apart(mine, theirs):
         return
     a, b = one[0], other[0]
     close = abs(a - b) <= NEAR * max(abs(a), abs(b))

@@ -285,6 +285,15 @@ def test_hits_of_a_cache_that_hardly_hits_are_no_loss(before, after, told):
     assert (holds(read("falls(*cache*hit*, 0.3)"), run) is not None) == told
 
 
+@pytest.mark.parametrize(("drafted", "told"), [("with it", False), ("steady", True)])
+def test_an_amount_that_falls_with_what_is_asked_for_is_no_fall(drafted, told):
+    busy = np.where(np.arange(1, N + 1) < 250, 40.0, 2.0) * RNG.normal(1, 0.03, N)
+    run = asked(
+        **{"Accepted throughput": 0.6 * busy, "Drafted throughput": busy if drafted == "with it" else level(40)}
+    )
+    assert (holds(read("falls(*accept*)"), run) is not None) == told
+
+
 def test_what_two_runs_in_folders_of_their_own_show_is_not_joined():
     def found(*folders):
         files = [Finding(code, Severity.S2, "m", evidence=(Evidence(f"{folder}/trace.jsonl", 3),))

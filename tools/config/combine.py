@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from .collect import Reading
 from .frameworks import named
 from .launched import as_in_file, chosen_sections, layered, with_parts, without_overridden
 from .printed.logged import with_logs
+from .printed.reported import named_by_results
 from .read import NOT_READ, read_file
 from .syntax.notebook import idle
 from .syntax.source import Refused, short
@@ -69,7 +70,7 @@ def read_settings(
         )
         checks.append(Check("settings", "not-applicable", why))
         return Settings(), tuple(checks)
-    settings, unused = combine(readings)
+    settings, unused = combine(readings, named_by_results(run, readings))
     checks.append(_summary(settings, unused))
     return settings, tuple(checks)
 
@@ -119,9 +120,14 @@ def _readable(artifact: Artifact) -> bool:
     )
 
 
-def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
-    """One `Settings` out of several files, and the names of files that were left out."""
-    chosen, unused, conflicts = _pick(readings)
+def combine(readings: list[Reading], named_so: Iterable[str] = ()) -> tuple[Settings, list[str]]:
+    """One `Settings` out of several files, and the names of files that were left out.
+
+    Args:
+        readings: the files.
+        named_so: names of files that something of the run says it was given.
+    """
+    chosen, unused, conflicts, unsure = _pick(readings, {*named_so})
     chosen.sort(key=lambda r: PRECEDENCE.index(r.role))
     values: dict[str, Setting] = {}
     others: dict[str, Setting] = {}
@@ -154,6 +160,7 @@ def combine(readings: list[Reading]) -> tuple[Settings, list[str]]:
         tuple(r.name for r in chosen),
         named(leader.framework).defaults,
         named(leader.framework).train_batch,
+        frozenset(unsure),
     )
     return settings, [r.name for r in unused]
 
@@ -172,12 +179,15 @@ def _only_a_label(setting: Setting, old: Setting, reading: Reading) -> bool:
     return plain and old.framework != "generic" and (shorter or not pointed)
 
 
-def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[tuple[Setting, Setting]]]:
-    """One file per role: the one that the others point to, else the one that says most, nearest to the root."""
+def _pick(
+    readings: list[Reading], pointed: set[str]
+) -> tuple[list[Reading], list[Reading], list[tuple[Setting, Setting]], set[str]]:
+    """One file per role: the one that the others point to, else the one that says most, nearest to the root; and the
+    variables that others of its kind set too, where nothing points to any."""
     chosen: list[Reading] = []
     unused: list[Reading] = []
     conflicts: list[tuple[Setting, Setting]] = []
-    pointed: set[str] = set()
+    unsure: set[str] = set()
     for role in reversed(PRECEDENCE):
         group = [r for r in readings if r.role == role]
         if not group:
@@ -195,7 +205,8 @@ def _pick(readings: list[Reading]) -> tuple[list[Reading], list[Reading], list[t
         unused += rest
         if not named:
             conflicts += [pair for r in rest for pair in _disagreements(kept[0], r)]
-    return chosen, unused, conflicts
+            unsure |= {v for v in kept[0].values if any(v in r.values for r in rest)}
+    return chosen, unused, conflicts, unsure
 
 
 def _second(reading: Reading, group: list[Reading]) -> bool:

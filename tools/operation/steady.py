@@ -89,6 +89,11 @@ LATENCY = bounded(r"(?:^|_)(?:latenc(?:y|ies)|ttft|tpot|itl|e2e\w*|response_time
 WORK = bounded(r"(?:^|_)(?:len(?:gth)?s?|tokens?|context|ctx|size|batch|concurrency|clients?|users?|rate|qps|rps|load"
                r"|parallel)(?:_|$)|长度|并发")  # fmt: skip
 """Ways along which more is asked of a server from row to row: that more takes longer is no course of time."""
+ASKED = bounded(r"(?:^|_)(?:drafted|proposed|running|arriv\w{0,5}|offered)(?:_|$)|到达")
+"""What a server, or a target behind its draft, is asked for, whatever comes of it."""
+FEW, KEPT = 8, 0.8
+"""Points from which on an amount is held against what is asked for, and share of its part of it that it keeps. Own
+judgement."""
 FOLLOWS = 0.7
 """Rank correlation with a load from which on a latency goes with it."""
 
@@ -98,6 +103,24 @@ def follows_load(line: Line, lines: Sequence[Line]) -> bool:
     if not means(LATENCY, line.key):
         return False
     return means(WORK, line.axis) is not None or load_of(line, lines) is not None
+
+
+def less_asked(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether an amount falls with what is asked for beside it, and is no smaller part of it than before."""
+    if means(ASKED, line.key):
+        return False
+    beside = (x for x in lines if x.file == line.file and x.axis == line.axis and means(ASKED, x.key))
+    return any(_as_large_a_part(line.finite(), x.finite()) for x in beside)
+
+
+def _as_large_a_part(own: Line, asked: Line) -> bool:
+    _, i, j = np.intersect1d(own.x, asked.x, return_indices=True)
+    some = asked.values[j] > 0
+    mine, theirs = own.values[i][some], asked.values[j][some]
+    if len(mine) < FEW or spearman(theirs, mine) < FOLLOWS:
+        return False
+    first, last = np.array_split(mine / theirs, 2)
+    return bool(np.median(last) >= KEPT * np.median(first))
 
 
 def load_of(line: Line, lines: Sequence[Line]) -> Line | None:

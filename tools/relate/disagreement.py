@@ -88,7 +88,8 @@ def _apart(of: str, said: Sequence[Statement], settings: Settings) -> Finding | 
     places = [f"{s.evidence.file}:{s.evidence.line}" for s in (first, other)]
     logs = [s.value for s in said if s.source == "log"]
     several = any(not near(v, other.value) for v in logs)  # tries, of which one file says what some were given
-    measured = other.source == "log" and not several and abs(ratio - 1) > 2 * CLOSE
+    guessed = first.source == "setting" and of in settings.unsure  # the log may be of another of these programs
+    measured = other.source == "log" and not several and not guessed and abs(ratio - 1) > 2 * CLOSE
     return Finding(
         "said-differently", Severity.S2 if measured else Severity.S3,
         f"{of} is {number(first.value)} in {places[0]} and {number(other.value)} in {places[1]}{why}.",

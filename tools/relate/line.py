@@ -17,7 +17,7 @@ from ..findings import Evidence
 from ..meaning import quantity
 from ..metrics import canonical
 from ..series import Series
-from ..tables.series import by_place, of_items, of_samples
+from ..tables.series import CURVED, by_place, of_items, of_samples, outcomes
 from ..tables.table import Column, Table
 from ..tables.usual import usual
 from ..tables.vocabulary import name_of
@@ -135,7 +135,9 @@ def means(pattern: re.Pattern[str], name: str) -> re.Match[str] | None:
 
 def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, ...]:
     """Every measure along a way, longest first; what a log's reader and a table's reader both read counts once."""
-    found = _by_member([_of_series(s) for s in series])
+    found = _by_member(
+        [_of_series(s) for s in series if not (s.step_is == "line" and s.metric in CURVED and outcomes(s.values))]
+    )
     seen = {(line.file, plain(line.key)) for line in found}
     found += [line for table in tables for line in _of_table(table) if (line.file, plain(line.key)) not in seen]
     found = [line.only(line.values != 0) if means(_WAITED, line.key) else line for line in _clipped(found)]

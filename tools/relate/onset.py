@@ -18,6 +18,7 @@ from ..operation.requests.serving import part_of
 from ..patterns import bounded
 from .changes import Change
 from .clock import Clock
+from .joined.experiment import ALL_ONE, Experiments
 from .line import Line, means, place
 from .moves import NEAR, Move, described, facts, shown
 
@@ -33,6 +34,8 @@ SURE = 12.0
 """Log likelihood from which on a change of a known measure is a symptom."""
 WORSE = 0.03
 """Share of its level by which a symptom gets worse at least. Own judgement."""
+LEFT = 0.005
+"""Share of where a loss began by which it gets worse at least. Own judgement."""
 OUTCOMES = frozenset(("loss", "eval_loss", "reward", "eval_reward", "accuracy", "eval_accuracy", "tokens_per_second",
                       "samples_per_second", "mfu", "tflops", "perplexity", "eval_perplexity", "eval_bpb",
                       "reward_accuracy", "reward_margin"))  # fmt: skip
@@ -83,17 +86,17 @@ class Onset:
     events: tuple[Event, ...]
 
 
-def onset(found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset | None:
+def onset(found: Sequence[Move], events: Sequence[Event], clock: Clock, of: Experiments = ALL_ONE) -> Onset | None:
     """The onset of the worst symptom; None where nothing known gets worse, and less than a few others change."""
     symptom = max(((_weight(m, c), m, c) for m in found for c in m.lasting
                    if _symptom(m, c) and not (_less_asked(m, c, found) or _more_done(m, c, found))),
                   key=lambda found: found[0], default=None)  # fmt: skip
     if symptom is not None:
-        return _around(symptom[1], symptom[2], found, events, clock)
+        return _around(symptom[1], symptom[2], found, events, clock, of)
     unknown = sorted(((c.strength, i, c) for i, m in enumerate(found) for c in m.lasting if not m.line.known
                       and c.strength >= SURE), key=lambda found: -found[0])  # fmt: skip
     for _, i, change in unknown[:MOST_TOLD]:
-        whole = _around(found[i], change, found, events, clock)
+        whole = _around(found[i], change, found, events, clock, of)
         if sum(when == "with" for when, *_ in whole.company) >= TOGETHER - 1:
             return whole
     return None
@@ -103,8 +106,17 @@ def _symptom(move: Move, change: Change) -> bool:
     """Whether a known measure gets worse there for good."""
     line = move.line
     worse = line.better and change.up == (line.better < 0)
-    enough = change.strength >= SURE and move.share(change) >= WORSE and not _with_more(line)
+    enough = change.strength >= SURE and move.share(change) >= WORSE and not _with_more(line) and _of_size(line, change)
     return bool(worse and enough and abs(change.after - change.before) >= 1.5 * change.sigma and _lasts(move, change))
+
+
+def _of_size(line: Line, change: Change) -> bool:
+    """Whether a loss gets worse by a part of where it began: one that is all but gone may be many times as much again,
+    and one that goes below zero pushes a policy and is no measure of how well it does."""
+    values = line.values[np.isfinite(line.values)]
+    if line.name != "loss" or not len(values):
+        return True
+    return values.min() >= 0 and abs(change.after - change.before) >= LEFT * float(values[:TOGETHER].max())
 
 
 def _with_more(line: Line) -> bool:
@@ -168,10 +180,13 @@ def _weight(move: Move, change: Change) -> tuple[bool, float]:
     return move.line.name in OUTCOMES, min(move.share(change), 2.0)
 
 
-def _around(move: Move, change: Change, found: Sequence[Move], events: Sequence[Event], clock: Clock) -> Onset:
+def _around(
+    move: Move, change: Change, found: Sequence[Move], events: Sequence[Event], clock: Clock, of: Experiments
+) -> Onset:
     low, high = move.span(change)
     here = [m for m in found if m.line.axis == move.line.axis and m is not move]
     here = [m for m in here if m.line.attempt in ("", move.line.attempt) or not move.line.attempt]
+    here = [m for m in here if not of.apart((m.line.file,), (move.line.file,))]
     reach = LEAD * float(np.ptp(move.line.x))
     company = _company(here, low, high, reach, move.line.name)
     told = {m.line.said for _, m, _ in company} | {move.line.said}

@@ -42,6 +42,7 @@ from .arithmetic import Quantity
 from .clock import Clock, clock_of
 from .contrast import Contrast
 from .earlier.look import EARLIER, earlier
+from .joined.experiment import Experiments, experiments
 from .joined.look import JOINED, joined
 from .kinds.look import KINDS_OF_QUANTITY, related_by_kind
 from .layout.look import LAYOUT, laid_out
@@ -180,6 +181,7 @@ class Related(Report):
     settings: Settings = field(default_factory=Settings)
     compared: frozenset[tuple[str, str, str]] = frozenset()
     """(metric, its own name, group) of what could differ by a group."""
+    experiments: Experiments = field(default_factory=Experiments)
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ def relate(
     moved = moves.moves(lines)
     kin = families(tables)
     parts = moves.moves([clock.on_steps(line) for line in lines_of((), kin)])
-    begun = onset.onset(moved, [e for e in events if e.what != "lost"], clock)
+    of = experiments(lines)
+    begun = onset.onset(moved, [e for e in events if e.what != "lost"], clock, of)
     apart = contrast.contrasts(series, [t for t in tables if not t.cumulative])
     said, groups = look.summed(tables)
     made = _quantities(settings, lines, tables, claims)
@@ -256,7 +259,7 @@ def relate(
     summary = {"lines": len(lines), "changed": sum(bool(m.lasting) for m in moved),
                "quantities": {q.name: q.value for q in made.values()}}  # fmt: skip
     return Related("relate", tuple(found), tuple(checks), summary, moved, begun, (*apart, *groups), made, tuple(events),
-                   settings, contrast.compared(tables))  # fmt: skip
+                   settings, contrast.compared(tables), of)  # fmt: skip
 
 
 def filled(settings: Settings, claims: Sequence[Claim]) -> Settings:

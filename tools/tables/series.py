@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -43,6 +44,8 @@ GRADES = 4
 """Values that the outcome of one sample takes, as 0 and 1 do."""
 AS_OFTEN = 0.6
 """Share of the changes that chance would make, from which on outcomes stand in no order. Own judgement."""
+MOST_BEGUN = 8
+"""Runs appended to one table; in more of them each stretch is of something else."""
 ROWS = 8
 """Rows of a table without an axis that are a curve; fewer may be anything."""
 KEY = "$key"
@@ -68,11 +71,21 @@ def series_of(table: Table) -> tuple[Series, ...]:
     for curve in _curves(table, way):
         if apart(table, way, curve.rows):
             continue
-        for column in table.of("measure"):
-            one = None if of_samples(way, column) else _one(table, way, column, curve)
-            if one is not None:
-                found.append(one)
+        begun = begun_again(way.values[curve.rows])
+        for i, rows in enumerate(np.split(curve.rows, begun)):
+            for column in table.of("measure"):
+                one = None if of_samples(way, column) else _one(table, way, column, curve._replace(rows=rows))
+                if one is not None:
+                    found.append(replace(one, attempt=f"#{i + 1}") if i else one)
     return tuple(found)
+
+
+def begun_again(way: np.ndarray) -> list[int]:
+    """The rows at which another run was appended: the way is back where it began, and only rises in between."""
+    if len(way) < 2 or not np.isfinite(way).all():
+        return []
+    falls = np.flatnonzero(np.diff(way) <= 0) + 1
+    return falls.tolist() if len(falls) <= MOST_BEGUN and (way[falls] == way[0]).all() else []
 
 
 def apart(table: Table, way: Column, rows: np.ndarray | None = None) -> bool:
@@ -115,9 +128,13 @@ def _of_items(table: Table) -> bool:
 def of_samples(way: Column, column: Column) -> bool:
     """Whether each value of a training's measure is the outcome of one sample, and its rows are only counted: a few
     grades, that go from one to another as often as chance has it."""
-    if column.of not in CURVED or way.of not in COUNTING or column.values.dtype.kind != "f":
-        return False
-    values = column.values[np.isfinite(column.values)]
+    counted = column.of in CURVED and way.of in COUNTING and column.values.dtype.kind == "f"
+    return counted and outcomes(column.values)
+
+
+def outcomes(values: np.ndarray) -> bool:
+    """Whether values are a few grades that go from one to another as often as chance has it."""
+    values = values[np.isfinite(values)]
     grades, counts = np.unique(values, return_counts=True)
     if not 1 < len(grades) <= GRADES or len(values) < ROWS:
         return False

@@ -222,3 +222,13 @@ def test_a_server_at_rest_is_not_slow(tmp_path: Path):
             "SpecDecoding metrics: Accepted throughput: 0.02 tokens/s, Drafted throughput: 0.02 tokens/s"]  # fmt: skip
     assert "decode-slow" not in graded(written(tmp_path, [*ENGINE, *(line.format("31.4") for line in SUMMARY), *rest]))
     assert "decode-slow" not in graded(written(tmp_path, [*ENGINE, *rest]))
+
+
+@pytest.mark.parametrize(("errors", "told"), [("job_41.err", False), ("job_42.err", True), ("other.err", True)])
+def test_the_errors_of_a_job_explain_the_end_of_its_output(tmp_path: Path, errors: str, told: bool):
+    (tmp_path / errors).write_text("\n".join(["begin", *DISK[:3], "ValueError: mapping of 3 parts for 2 cards"]) + "\n")
+    (tmp_path / "job_41.out").write_text("\n".join(LOADING) + "\n")
+    for name in (errors, "job_41.out"):
+        os.utime(tmp_path / name, (0, 0))
+    found = scan(discover(tmp_path)).findings
+    assert ("log-ends-in-startup" in [f.code for f in found]) == told

@@ -36,9 +36,13 @@ def test_none_of_the_fields_is_in_the_records(tmp_path):
             '{"question": "does a column index help"}]}',
             "train.jsonl": rows(query="what", reply="that"),
         },
+        {
+            "manifest.yaml": "file: train.jsonl\nkept_field: late_payment\n",
+            "train.jsonl": '{"field": "late_payment", "question": "when"}\n' * 9,
+        },
         {"data.yaml": "path: other.jsonl\ntext_column: body\n", "train.jsonl": rows(query="what", reply="that")},
     ],
-    ids=["there", "one of them", "metrics", "prose", "another file"],
+    ids=["there", "one of them", "metrics", "prose", "a value of the records", "another file"],
 )
 def test_fields_that_are_there_and_files_that_are_not_named(tmp_path, files):
     assert not codes(tmp_path, files)

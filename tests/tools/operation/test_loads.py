@@ -87,3 +87,23 @@ def test_a_part_that_fails_under_one_load_alone_is_no_part_of_the_requests(tmp_p
 ])  # fmt: skip
 def test_requests_of_which_hardly_one_fails(tmp_path, summary):
     assert not several(tmp_path, summary)
+
+
+def rates(tmp_path, *failed):
+    out = []
+    for i, n in enumerate(failed):
+        path = tmp_path / f"rate_{i}.json"
+        path.write_text(json.dumps({"total_requests": 2000, "failed_requests": n, "requested_rps": 5 * (i + 1)}))
+        out += read_tables(path, path.name)
+    return [*unserved(out)]
+
+
+def test_a_share_that_fails_at_every_rate_is_not_the_load(tmp_path):
+    [found] = rates(tmp_path, 300, 296, 304, 620)
+    assert found.code == "requests-failed"
+    assert "in 3 of 4 tests" in found.message
+    assert "whatever the load" in found.message
+
+
+def test_a_share_that_grows_with_the_rate_is_not_served(tmp_path):
+    assert [f.code for f in rates(tmp_path, 4, 6, 90, 620)] == ["load-not-served"]

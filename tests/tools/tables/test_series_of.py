@@ -131,3 +131,17 @@ def test_tokens_of_a_level_of_load_are_no_way(tmp_path, load):
 )
 def test_rows_of_a_training_are_its_way(tmp_path, head, some):
     assert any(m in ("kl", "loss") for m, _ in curves(tmp_path, "sweep.csv", f"{head}\n{rows(*some)}"))
+
+
+def test_an_epoch_that_begins_again_begins_another_curve(tmp_path):
+    (tmp_path / "a.csv").write_text("epoch,val_loss\n" + "".join(f"{e},{v}\n" for e, v in (
+        (1, 0.9), (1, 0.8), (2, 0.7), (3, 0.6), (1, 1.9), (2, 1.8), (3, 1.6))))  # fmt: skip
+    (table,) = read_tables(tmp_path / "a.csv", "a.csv")
+    found = series_of(table)
+    assert [(s.attempt, s.values.tolist()) for s in found] == [("#2", [0.8, 0.7, 0.6]), ("#3", [1.9, 1.8, 1.6])]
+
+
+def test_a_run_that_goes_on_a_little_before_its_end_is_one_curve(tmp_path):
+    (tmp_path / "a.csv").write_text("step,loss\n10,2.9\n20,2.5\n30,2.2\n20,2.4\n30,2.1\n40,2.0\n")
+    (table,) = read_tables(tmp_path / "a.csv", "a.csv")
+    assert [s.attempt for s in series_of(table)] == [""]

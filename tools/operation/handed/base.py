@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
+from .read import ADAPTER as LEARNED
 from .read import Text
 
 _NAME = r"[\"']?(?:\$\{\w{1,30}:-)?([\w~.@][\w.@:+-]*(?:/[\w.@:+-]+)*/?|/[\w./@:+-]+|\$\{?\w{1,30}\}?)"
@@ -115,7 +116,7 @@ def another_base(texts: Sequence[Text]) -> Iterator[Finding]:
     own = [n for t in texts if t.role != "merge" or t.name.endswith("adapter_config.json") for n in _trained_on(t)]
     logs = [n for t in texts if t.role == "train" for n in _named(t, (SAYS, MODEL))]
     links = dict(_links(texts))
-    before = own or logs
+    before = own or (logs if any(t.has(LEARNED) for t in texts if t.role == "train") else [])
     if not before:
         return
     known = {*(n.leaf for n in before), *(n.leaf for n in logs)}
@@ -160,6 +161,8 @@ def _named(text: Text, patterns: Sequence[re.Pattern[str]]) -> Iterator[Named]:
         for pattern in patterns:
             for found in pattern.finditer(said):
                 name = set_.get(found[1].strip("${}"), found[1])
+                if said[found.end() :].lstrip("\"'").startswith("("):
+                    continue  # what is called is no name
                 real = "/" in name or any(c.isdigit() for c in name)
                 if real and "$" not in name and not NOT_NAME.match(name) and not ADAPTER.search(name) and len(name) > 3:
                     yield Named(name, leaf(name), text.at(number))

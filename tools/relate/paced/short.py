@@ -13,9 +13,11 @@ import numpy as np
 
 from ...documents.stated import Stated
 from ...findings import Evidence, Finding, Severity
+from ...metrics import split_named
 from ...patterns import bounded
 from ...tables.table import Table
 from ..distributions import texts
+from ..joined.experiment import WORDS, one_row
 from ..line import plain
 
 DUE = bounded(
@@ -217,9 +219,11 @@ def summing(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Findi
             alike.setdefault(key, []).append(counts)
     due = [s for s in stated if s.how == "said" and s.number and DUE.search(plain(s.key))]
     for some in alike.values():
+        most = max(c.total for c in some)
+        full = next(c for c in some if c.total == most)
+        some = [c for c in some if c is full or _of_one_row(c.table.file, full.table.file)]
         if len(some) < 2 or len({c.table.file for c in some}) < len(some):
             continue
-        most = max(c.total for c in some)
         full = [c for c in some if c.total == most]
         short = [c for c in some if c.total < (1 - SHORT) * most]
         same = all(c.by == full[0].by for c in full)
@@ -233,6 +237,12 @@ def summing(tables: Sequence[Table], stated: Sequence[Stated]) -> Iterator[Findi
                 continue
             yield _sums(one, full[0], lower, most in totals)
             return
+
+
+def _of_one_row(mine: str, theirs: str) -> bool:
+    """Whether two reports are of one test by their names: of one row of files, and of no two held-out sets."""
+    words = {*WORDS.findall(mine.lower())} ^ {*WORDS.findall(theirs.lower())}
+    return one_row(mine, theirs) and not any(split_named(word) for word in words)
 
 
 def _counted(table: Table) -> Iterator[Counts]:

@@ -41,8 +41,9 @@ def codes(folder, files):
          'm = PeftModel.from_pretrained(AutoModel.from_pretrained(BASE), "a").merge_and_unload()\n'},
         {"a/adapter_config.json": adapter("/c/models--acme--wren/snapshots/0c1e77d4aa"), "merge.log":
          "merging adapter a\nbase model: /c/models--acme--wren/snapshots/b94be20711\n"},
+        {"train.log": "base model: /m/wren-1b-2506\nadapter rank 16\n" + LOSSES, "merge.sh": "merge --base_model /m/wren-1b-2501\n"},
     ],
-    ids=["another version", "a configuration", "Chinese", "a link", "below a docstring", "a revision"],
+    ids=["another version", "a configuration", "Chinese", "a link", "below a docstring", "a revision", "by the logs"],
 )  # fmt: skip
 def test_another_base(tmp_path, files):
     assert codes(tmp_path, files) == ["merged-into-another-base"]
@@ -89,9 +90,13 @@ def test_another_sum(tmp_path, files):
          "loader: loaded meta data with 339 tensors from D:/models/Wren-1B-Q4.gguf\nprint_info: n_merges = 99\n"},
         {"a/adapter_config.json": adapter("acme/wren-7b"), "up.log": "read merges.txt of the tokenizer\nusing fused attention\n"
          "loading weights from /srv/wren-1b\n"},
+        {"pretrain.py": "model = nets.wren_v1.Wren1(config)\nlr = 1e-4\nloss.backward()\n", "dpo_lora.py":
+         "lora_r = 8\nlr = 1e-5\nloss = dpo(x)\nbase_model = Wren1.from_pretrained(args.start)\nmodel.merge_and_unload()\n"},
+        {"train.log": "base model: /m/wren-1b-2506\n" + LOSSES, "merge.sh": "merge --base_model /m/wren-1b-2501\n"},
     ],
     ids=["a mirror", "the same in four bits", "an alias", "a link to it", "no merge", "equal", "programs", "two adapters", "tokenizer",
-         "a docstring", "texts of a program", "how it is called", "an engine loads a file", "fused kernels"],
+         "a docstring", "texts of a program", "how it is called", "an engine loads a file", "fused kernels", "classes of two programs",
+         "no adapter was trained"],
 )  # fmt: skip
 def test_one_base(tmp_path, files):
     assert codes(tmp_path, files) == []

@@ -82,3 +82,13 @@ def test_one_other_and_the_number_of_items_that_is_set(tmp_path):
 def test_sums_that_say_nothing(tmp_path, last):
     some = tables(tmp_path, s1=topics(100, 200, 300, 200), s2=topics(100, 200, 300, 200), s3=topics(*last))
     assert list(summing(some, ())) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("dialogue", "long_dialogue"), ("tuned_dev", "tuned_test"), ("a/r", "b/c/r")]
+)
+def test_totals_of_two_tests_are_not_held_against_each_other(tmp_path, one, other):
+    for name in (one, other):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    some = tables(tmp_path, **{one: topics(88, 175, 262, 175), other: topics(100, 200, 300, 200)})
+    assert list(summing(some, (Stated("suite.yaml", 1, "items", "800", "items: 800"),))) == []
