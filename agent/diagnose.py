@@ -24,7 +24,9 @@ from .ranking import (
     Hypothesis,
     alike,
     behind,
+    passed_over,
     rank,
+    restated,
     weight,
 )
 from .signs.record import proven
@@ -78,6 +80,8 @@ class Diagnosis:
     """What keeps a run in which nothing wrong was found from being called healthy, worst first."""
     also: tuple[Hypothesis, ...] = ()
     """Further faults, each established by findings that say nothing for those before it."""
+    restated: bool = False
+    """Whether the first only names what was asked about, or leaves the worst that was found unexplained."""
 
     @property
     def to_mend(self) -> tuple[Hypothesis, ...]:
@@ -112,6 +116,7 @@ def diagnose(
     named: Callable[[], Sequence[Hit]] = tuple,
     stopped: bool = False,
     complains: bool = False,
+    restates: Callable[[Finding], bool] = lambda finding: False,
 ) -> Diagnosis:
     """Rank the entries by the findings of the run and the words of the question.
 
@@ -128,6 +133,7 @@ def diagnose(
         named: what retrieval says about all words, suspicions too; asked for only where what leads is no failure.
         stopped: whether the person says that the run came to an end by itself.
         complains: whether the person says that something is wrong at all.
+        restates: whether a finding only says again what the person says that was seen.
     """
     findings, checks = tuple(findings), tuple(checks)
     wrong = [f for f in findings if f.severity in SERIOUS]
@@ -137,6 +143,8 @@ def diagnose(
     every = rank(runbook, findings, {} if looked else relevance, stage)
     ranked = _symptom_first(every[:keep])
     state = _state(ranked, findings, checks, looked)
+    again = looked and bool(ranked) and restated(ranked[0], runbook, restates)
+    state = "inconclusive" if again and state == "diagnosed" else state
     if looked and ranked and _measured_normal(ranked[0], findings, named) and not unread(checks):
         state = "healthy"
     if looked and not ranked and state == "inconclusive" and in_field:
@@ -154,7 +162,7 @@ def diagnose(
     believed = any(h.status in BELIEVED and h.probability >= LEAST for h in ranked)
     if looked and state == "inconclusive" and (lost := _lost(every, findings, stopped)):
         ranked = lost
-    elif looked and state == "inconclusive" and not believed and not (missing and all(m.later for m in missing)):
+    elif looked and state == "inconclusive" and not believed and not _answered(missing):
         ranked = _led(ranked, runbook, leads(), complains)[:keep]
     elif looked and state in ("diagnosed", "inconclusive") and (found := _explained(ranked, runbook, leads)):
         state, ranked = "inconclusive", found
@@ -171,7 +179,13 @@ def diagnose(
         tuple(f for f in wrong if f.code not in explained),
         tuple(missing),
         _beside(runbook, ranked, findings, stage) if looked and state == "diagnosed" else (),
+        looked and state == "inconclusive" and (again or passed_over(ranked, wrong)),
     )
+
+
+def _answered(missing: Sequence[Missing]) -> bool:
+    """Whether what is missing is no matter of where else to look: only time tells, or what is asked about was read."""
+    return bool(missing) and (all(m.later for m in missing) or any(m.told for m in missing))
 
 
 def _unproven(h: Hypothesis) -> Hypothesis:

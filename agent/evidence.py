@@ -12,7 +12,7 @@ from ..tools.findings import Check, Finding, Report, TriageError, account
 from ..tools.kinds import opens
 from ..tools.logs.attempts import joined, name_of, named_in, trainings
 from ..tools.logs.judged.agents import agents
-from ..tools.logs.judged.not_in_force import not_in_force
+from ..tools.logs.judged.not_in_force import measured_so, not_in_force
 from ..tools.looking.others import tools_of
 from ..tools.reading import Chunk
 from ..tools.relate.paced.books import prepared
@@ -205,7 +205,7 @@ def look(
         logs = {name: text.whole for name, text in read.texts.items()}
         for name, tool in tools_of(run, (settings, (*account(setting_checks), *setting_checks)), logs).items():
             told(name)
-            made = _try(name, lambda tool=tool: tool(run))
+            made = measured_so(_try(name, lambda tool=tool: tool(run)), read.table)
             reports.append(not_in_force(resolved(made, read.texts), read.table) if name == "lint" else made)
         named_so = {c.name for t in (opened.tables if opened else ()) for c in t.columns}
         reports.append(_try("agents", lambda: Report("agents", tuple(agents(read.table, read.texts, named_so)))))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -141,6 +141,21 @@ def _only_noted(h: Hypothesis) -> bool:
 def weight(h: Hypothesis, ranked: Sequence[Hypothesis]) -> float:
     """The probability of a cause with that of its symptoms: they are no rivals."""
     return h.probability + sum(o.probability for o in ranked if o.entry.id in h.entry.explains)
+
+
+def restated(top: Hypothesis, runbook: Runbook, restates: Callable[[Finding], bool]) -> bool:
+    """Whether an entry that others explain rests on nothing but what the person says that was seen, and no finding
+    decides on the cause within it: it is the question said again."""
+    shown = [f for f in top.for_ if f.severity in SHOWN]
+    decided = top.cause is not None and any(top.cause.for_.get(f.code) == "decisive" for f in shown)
+    symptom = any(top.entry.id in entry.explains for entry in runbook)
+    return symptom and not decided and bool(shown) and all(f.severity != "S0" and restates(f) for f in shown)
+
+
+def passed_over(ranked: Sequence[Hypothesis], wrong: Sequence[Finding]) -> bool:
+    """Whether something serious was found and the supported leader rests on none of it."""
+    top = ranked[0] if ranked else None
+    return bool(wrong) and top is not None and top.status in BELIEVED and not any(f in wrong for f in top.for_)
 
 
 def _shown_twice(h: Hypothesis) -> bool:

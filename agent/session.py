@@ -32,6 +32,7 @@ from .evidence import Look, look, named_or_worst
 from .leads.weighed import Leads
 from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
+from .narrate.floors import floored, restates
 from .narrate.measured import measured
 from .narrate.reply import about, lines, order_lines
 from .paths import PASTED, path_of
@@ -229,7 +230,7 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         scores_of(seen.tables, printed_scores(seen.logs)) if asked.complaints else (),
     )
     unread = (UNREAD_QUESTION,) if not (asked.own or asked.pasted) else ()
-    unsaid = (*missing(*judged), *unread) if paths else ()
+    unsaid = (*missing(*judged), *floored(seen, asked, books.runbook), *unread) if paths else ()
     made = (_unreassured(seen.findings, asked), seen.checks, in_field, paths)
     book = fitting(books.runbook, seen, asked.text) if paths else books.runbook
     more: dict[str, Any] = {
@@ -237,6 +238,7 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
         "named": partial(_named, asked, words, books, seen.findings),
         "stopped": any(s.kind.ends for s in asked.symptoms),
         "complains": bool(asked.symptoms or asked.complaints),
+        "restates": partial(restates, asked),
     }
     found = diagnose(book, hits, *made, stage=stage, missing=unsaid, **more)
     return replace(found, findings=(*found.findings, *_versions(seen))) if found.state == "diagnosed" else found

@@ -80,6 +80,8 @@ class Missing:
     """The file that was not read."""
     later: bool = False
     """Whether only what the run does next will tell."""
+    told: bool = False
+    """Whether it is how the measure stands that is asked about, and no gap in what was read."""
 
     def say(self, lang: str) -> str:
         return pick(lang, self.en, self.zh)

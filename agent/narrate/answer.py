@@ -88,7 +88,7 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         title, status = top.entry.title.say(lang), WORDS[top.status].say(lang)
         yield WORDS["diagnosed"].say(lang, title=title, id=top.entry.id, status=status, odds=_odds(top, lang))
     elif d.state == "inconclusive" and d.missing and any(f.code == "run-healthy" for f in d.findings):
-        said = "healthy-in-part-look" if _worth(d) else "healthy-in-part"
+        said = "healthy-in-part-look" if _worth(d) or any(m.told for m in d.missing) else "healthy-in-part"
         yield _and_look(WORDS[said].say(lang, missing=first(d.missing, lang)), d, lang)
     elif d.state == "healthy":
         going = any(f.code == "log-ends-before-plan" for f in d.findings)
@@ -105,13 +105,13 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
     elif d.state == "inconclusive" and top and (asked := [f for f in top.for_ if f.code in LOST and "asks" in f.data]):
         asks = "; ".join(str(one["zh" if lang == "zh" else "en"]) for f in asked for one in f.data.get("asks", ()))
         yield WORDS["untold"].say(lang, id=top.entry.id, places=_places(d, asked), asks=asks)
-    elif d.state == "inconclusive" and top and top.status in BELIEVED and top.probability >= LEAST and not undecided(d):
+    elif _leans(d) and top and top.status in BELIEVED and not undecided(d):
         yield from (
             _leaning(key, h, lang)
             for key, h in zip(("leaning", "or"), d.hypotheses, strict=False)
             if h.status in BELIEVED and h.probability >= LEAST
         )
-    elif d.state == "inconclusive" and top and top.status == "supported" and top.probability >= LEAST:
+    elif _leans(d) and top and top.status == "supported":
         yield WORDS["symptom"].say(lang, title=top.entry.title.say(lang), id=top.entry.id)
         if names := next((f.data["missing"] for f in d.findings if f.code == BLIND and f.data.get("missing")), ()):
             yield WORDS["not-logged"].say(lang, names=", ".join(f"`{name}`" for name in names))
@@ -131,6 +131,11 @@ def _head(d: Diagnosis, lang: str, looked: bool) -> Iterator[str]:
         yield WORDS["inconclusive" if d.hypotheses else none].say(lang)
     if not looked:
         yield WORDS["words-only"].say(lang)
+
+
+def _leans(d: Diagnosis) -> bool:
+    """Whether an undecided answer has a cause that is likely, and more than the question said again."""
+    return d.state == "inconclusive" and d.top is not None and d.top.probability >= LEAST and not d.restated
 
 
 def _seen(d: Diagnosis, lang: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...tools.findings import PROGRAM, STANDING, Finding
+from ...tools.findings import MEASURED, PROGRAM, STANDING, Finding
 
 SET, ABSENT = "set", "absent"
 """Kinds of standing facts beside `PROGRAM`: what is set, and what was not found."""
@@ -19,8 +19,9 @@ def is_set(finding: Finding) -> bool:
 
 
 def is_hazard(finding: Finding) -> bool:
-    """Whether this is a rule's finding in a program, which names the entry that it would lead to, or made of such."""
-    return "entry" in finding.data or finding.data.get(STANDING) == PROGRAM
+    """Whether this is a rule's finding in a program, which names the entry that it would lead to, or made of such; none
+    where the run measured what the program does wrongly."""
+    return ("entry" in finding.data and MEASURED not in finding.data) or finding.data.get(STANDING) == PROGRAM
 
 
 def is_bare(finding: Finding | None) -> bool:

@@ -12,6 +12,10 @@ from triage.agent.session import ask
         (("run_a/", "run_b/"), "run B is worse on val loss than run A", "run_b"),
         (("run-a/", "run-b/"), "is run a fine?", "run-a"),
         (("seed1/", "seed2/"), "is anything wrong with seed2?", "seed2"),
+        (("gru_net/", "mlp_net/"), "does the GRU really reach that?", "gru_net"),
+        (("gru_net/", "mlp_net/"), "GRU模型的结果真实吗", "gru_net"),
+        (("gru_net/", "mlp_net/"), "is the GRU better than the MLP?", "mlp_net"),  # both: the worse one
+        (("gru_net/", "mlp_net/"), "is this net fine?", "mlp_net"),  # what both are called names neither
     ],
 )
 def test_the_one_that_is_named_else_the_one_in_the_path_itself(tmp_path, folders, words, about):

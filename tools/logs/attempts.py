@@ -8,6 +8,7 @@ an evaluation) belongs to what lies beside it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -224,12 +225,20 @@ def name_of(run: Run) -> str:
 
 
 def named_in(words: str, runs: list[Run]) -> Iterator[Run]:
-    """The runs whose folder the words name, however they part its words, in the order in which they are named."""
+    """The runs whose folder the words name, however they part its words, in the order in which they are named; where
+    they name none whole, the one run of whose folder they say all that tells it from the others: CNN of `cnn_model`."""
     said = words.lower()
     spots: list[tuple[int, Run]] = []
-    for run in runs:
-        last = name_of(run).rpartition("/")[2].lower()
-        if len(last) > 2 and last not in REFERENCE:
-            parts = r"[\s_.-]?".join(map(re.escape, re.split(r"[\s_.-]+", last)))
+    last = [(run, name_of(run).rpartition("/")[2].lower()) for run in runs]
+    for run, name in last:
+        if len(name) > 2 and name not in REFERENCE:
+            parts = r"[\s_.-]?".join(map(re.escape, re.split(r"[\s_.-]+", name)))
             spots += [(m.start(), run) for m in re.finditer(rf"(?<![\w-]){parts}(?![\w-])", said)][:1]
+    if not spots:
+        parted = [(run, {*re.findall(r"[a-z0-9]+", name)}) for run, name in last]
+        common = Counter(part for _, parts in parted for part in parts)
+        own = [(run, {p for p in parts if common[p] == 1}) for run, parts in parted]
+        spoken = {*re.findall(r"[a-z0-9]+", said)}
+        told = [run for run, parts in own if parts <= spoken - REFERENCE and max(map(len, parts), default=0) > 2]
+        spots = [(0, run) for run in told[:1] if len(told) == 1]
     yield from (run for _, run in sorted(spots, key=lambda spot: spot[0]))

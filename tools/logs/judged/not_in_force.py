@@ -1,5 +1,6 @@
 """What is set and what the logs show otherwise: a learning rate of 0 while another is logged, or the loss falls;
-clipping that is off while the norm of the gradients never called for it.
+clipping that is off while the norm of the gradients never called for it. And what a program does with a measure that
+the logs do show: then it was done.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...findings import Finding, Report, Severity
+from ...findings import MEASURED, Finding, Report, Severity
 from ...series import Series, SeriesTable
 from ..detectors.robust import finite, head_tail, mann_kendall
 
@@ -32,6 +33,16 @@ def not_in_force(report: Report, table: SeriesTable) -> Report:
         return report
     findings = (_noted(f, *against[f.code]) if f.code in against else f for f in report.findings)
     return replace(report, findings=tuple(findings))
+
+
+def measured_so(report: Report, table: SeriesTable) -> Report:
+    """The report of a tool; what a rule finds of how a measure is taken came to pass where the measure is logged."""
+
+    def judged(f: Finding) -> Finding:
+        taken = next((s.key for s in table if s.metric.startswith(TAKEN[f.code])), "") if f.code in TAKEN else ""
+        return replace(f, data={**f.data, MEASURED: taken}) if taken else f
+
+    return replace(report, findings=tuple(map(judged, report.findings))) if TAKEN.keys() & report.codes() else report
 
 
 def _noted(finding: Finding, en: str, zh: str, series: Series) -> Finding:
@@ -85,3 +96,5 @@ AGAINST: dict[str, Callable[[SeriesTable], Against | None]] = {
     "grad-clip-off": _nothing_to_clip,
 }
 """Codes of settings, and what the logs show against them."""
+TAKEN = {"evaluated-on-training-data": "eval_"}
+"""Codes of rules on how measures are taken, and the beginning of the names of those measures."""
