@@ -205,7 +205,8 @@ def _told(rule: Rule, parsed: Parsed, view: View, patched: bool) -> Iterator[Fin
         fix = _fix(parsed, fault) if patched and fault.fix else None
         message = f"{fault.message[:1].upper()}{fault.message[1:]}."
         yield Finding(rule.code, Severity(fault.severity or rule.severity), message, f"{fault.zh}。", places,
-                      {"entry": rule.entry, **({"fix": fix} if fix else {})})  # fmt: skip
+                      {"entry": rule.entry, **({"fix": fix} if fix else {}),
+                       **({"needs": fault.needs} if fault.needs else {})})  # fmt: skip
 
 
 def edits_of(parsed: Parsed, rules: Iterable[Rule]) -> Iterator[tuple[str, tuple[Edit, ...]]]:

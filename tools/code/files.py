@@ -12,16 +12,25 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ..config.syntax.notebook import idle
 from ..config.syntax.source import Refused
 from ..findings import Check, Finding, Severity, TriageError
+from ..kinds import Kind
 from ..patterns import bounded
+from ..phrase import Phrase
 from ..reading import open_unpacked
 from ..run import Artifact, Run
+from ..settings import Settings
 from .check import check_files
 from .fact import Fact, Judged
+from .program import Program
+from .ran.branches import Branches
+from .ran.known import known as known_of
+from .ran.printed import foreign
 from .rules.judging.across import split_elsewhere
 from .source import SUFFIXES, read, walk
 
@@ -38,6 +47,10 @@ VENDORED = re.compile(
 """Folders of other people's programs."""
 SECONDS = 5.0
 """Time after which the facts of no further program are looked for."""
+MOST_LOGS = 16
+"""Beginnings and ends of logs in which the words of programs are looked for."""
+NAMING: tuple[Kind, ...] = ("script", "log", "stack", "config")
+"""Files that may name the programs of a run."""
 LOOP = bounded(rb"\.backward\(|Trainer\(|\.fit\(")
 MOST_TRAIN = 3
 """Programs that train, up to which they belong to the run beside them though nothing names them."""
@@ -61,7 +74,10 @@ def programs(run: Run) -> list[Artifact]:
 def belonging(run: Run) -> list[Artifact]:
     """The programs that the run is made of, as its other files and their imports tell."""
     known = {a.name: a for a in programs(run)}
-    first = list(_named(run, known)) or _unnamed(known)
+    return _with_imports(list(_named(run, known)) or _unnamed(known), known)
+
+
+def _with_imports(first: Iterable[Artifact], known: dict[str, Artifact]) -> list[Artifact]:
     out: dict[str, Artifact] = {}
     waiting = list(dict.fromkeys(first))
     while waiting and len(out) < MOST_PROGRAMS:
@@ -72,19 +88,61 @@ def belonging(run: Run) -> list[Artifact]:
     return list(out.values())
 
 
-def check_run_code(run: Run) -> Judged:
-    """Judge the programs that belong to a run; a hazard in them is no measurement, and S2 at most."""
+def check_run_code(run: Run, settings: Settings | None = None) -> Judged:
+    """Judge the programs that belong to a run; a hazard in them is no measurement, and S2 at most.
+
+    Args:
+        run: its files.
+        settings: what was read of them; what they rule out is no finding.
+    """
     chosen = belonging(run)
     if not chosen:
         return Judged("code")
     report = check_files((a.path, a.name) for a in chosen)
     most = [Check("programs", "failed", f"over the limit of {MOST_PROGRAMS} programs; the others were not judged")]
     across = split_elsewhere((a.path, a.name) for a in chosen) if len(chosen) > 1 else []
-    found = tuple(_hazard(f) for f in (*across, *report.findings))
+    found = tuple(_of_run(run, settings or Settings(), chosen, [_hazard(f) for f in (*across, *report.findings)]))
     cut = len(chosen) >= MOST_PROGRAMS
-    told = {f.code for f in across}
-    checks = (*(Check(c.name, "found") if c.name in told else c for c in report.checks), *(most if cut else ()))
+    told = {f.code for f in found}
+    checks = (*(replace(c, result="found" if c.name in told else "clear") if c.result in ("found", "clear") else c
+                for c in report.checks), *(most if cut else ()))  # fmt: skip
     return Judged("code", found, checks, {"judged": [a.name for a in chosen]}, facts_of_run(run, chosen))
+
+
+def _of_run(run: Run, settings: Settings, chosen: list[Artifact], found: list[Finding]) -> Iterator[Finding]:
+    """The findings that this run has: of lines that it reaches, and of programs that it ran; the others are notes."""
+    scripts = [text for a in run.of("script") for text in _texts(a.path)] if found else []
+    logs = islice((text for a in run.of("log", "stack") for text in _texts(a.path)), MOST_LOGS) if found else ()
+    seen = known_of(run, settings, scripts, b"\n".join(logs).decode("utf-8", "replace"))
+    every = {a.name: a for a in chosen}
+    started = {a.name for a in _with_imports(_named(run, every, ("log", "stack", "script")), every)} if found else set()
+    imported = {i.name for a in chosen for i in _imported(a, every)} if found and not started else set()
+
+    @cache
+    def branches(name: str) -> Branches | None:
+        with suppress(Refused, RecursionError):
+            return Branches(Program(read(every[name].path, name)), seen, others)
+        return None
+
+    def others(word: str) -> Iterator[Branches]:
+        holding = (name for name, a in every.items() if any(f"{word}(".encode() in text for text in _texts(a.path)))
+        yield from (b for name in holding if (b := branches(name)) is not None)
+
+    @cache
+    def other(name: str) -> tuple[Phrase, ...]:
+        program = branches(name)
+        if started and name not in started:
+            return (Phrase(f"the run ran {name}", f"运行的是 {name}"),)
+        alone = program is not None and not started and name not in imported
+        if alone and program is not None and foreign(program.program, seen.shown):
+            return (Phrase(f"{name} wrote the log", f"日志由 {name} 写出"),)
+        return ()
+
+    for finding in found:
+        name = next((e.file for e in finding.evidence if e.file in every), None)
+        program = branches(name) if name else None
+        judged = program.judged(finding, *other(name)) if program is not None and name else finding
+        yield from () if judged is None else (judged,)
 
 
 def facts_of_run(run: Run, chosen: Iterable[Artifact]) -> tuple[Fact, ...]:
@@ -115,12 +173,12 @@ def _hazard(finding: Finding) -> Finding:
     return replace(finding, severity=Severity.S2) if finding.severity in ("S0", "S1") else finding
 
 
-def _named(run: Run, known: dict[str, Artifact]) -> Iterator[Artifact]:
-    """Programs whose names stand in logs, stacks, scripts and configurations."""
+def _named(run: Run, known: dict[str, Artifact], kinds: tuple[Kind, ...] = NAMING) -> Iterator[Artifact]:
+    """Programs whose names stand in files of these kinds."""
     ends: dict[str, list[Artifact]] = {}
     for artifact in known.values():
         ends.setdefault(PurePosixPath(artifact.name).name, []).append(artifact)
-    for artifact in run.of("script", "log", "stack", "config"):
+    for artifact in run.of(*kinds):
         if artifact.name in known or not ends:
             continue
         for text in _texts(artifact.path):

@@ -76,13 +76,16 @@ def never_both(program: Program, one: ast.AST, other: ast.AST) -> bool:
 
 def _branches(program: Program, node: ast.AST) -> Iterator[tuple[str, bool]]:
     """The questions above a place within its function, and whether they are answered with yes there."""
-    below = node
-    for above in program.up(node):
-        if isinstance(above, FUNCTIONS):
-            return
-        if isinstance(above, ast.If) and below is not above.test:
-            test, yes = above.test, below in above.body
-            while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-                test, yes = test.operand, not yes
-            yield program.code(test), yes
-        below = above
+    for test, side, _ in program.guards(node):
+        yield from ((program.code(part), yes) for part, yes in parted(test, side))
+
+
+def parted(test: ast.expr, side: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The questions that a condition joins, each with its answer where the whole has this one."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from parted(test.operand, not side)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is side:
+        for part in test.values:
+            yield from parted(part, side)
+    else:
+        yield test, side

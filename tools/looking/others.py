@@ -72,5 +72,5 @@ def tools_of(run: Run, read: tuple[Settings, tuple[Check, ...]], logs: Kept) -> 
     if any(a.path.suffix in (".py", ".ipynb") for a in run.of("code", "config")):
         from ..code.files import check_run_code  # a hundred rules, which most runs do not need
 
-        tools["code"] = check_run_code
+        tools["code"] = partial(check_run_code, settings=read[0])
     return tools

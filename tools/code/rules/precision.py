@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..flow import made_of
 from ..patch import after, before, instead
 from ..program import Program, argument, key, last, receiver
+from ..running import never_both
 from ..training import Event, Training
 from .look import made_by, source
 from .order import moved
@@ -74,7 +75,8 @@ def clip_before_unscale(view: View) -> Iterator[Fault]:
         name = _scaler(view, training)
         order, steps = list(training.events), [s for s in training.of("step") if s.via == "scaler"]
         clips = [e for e in order if e.kind == "clip" or _clips_by_hand(view.program, e)]
-        if not name or not clips or not steps:
+        clips = [c for c in clips if any(not never_both(view.program, c.node, s.node) for s in steps)]
+        if not name or not clips:
             continue
         unscaled = [order.index(u) for u in training.of("unscale")]
         first = order.index(clips[0])

@@ -105,6 +105,8 @@ class Fault:
     """The rule's own severity if empty."""
     beside: tuple[ast.AST, ...] = ()
     """Other places that belong to the evidence."""
+    needs: str = ""
+    """`processes`: it is one only where several run the program, which the program does not say itself."""
 
 
 Judge = Callable[[View], Iterator[Fault]]

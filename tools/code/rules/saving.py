@@ -71,7 +71,7 @@ def saved_on_every_rank(view: View) -> Iterator[Fault]:
         seen = inner or (isinstance(scope, FUNCTIONS) and (callers or spawned or own)) or scope is program.tree
         if not left and not guarded and seen and not re.search(r"rank|shard|process_index|worker", path, re.I):
             yield Fault(call, "every rank writes this file: they write over each other", "每个 rank 都写这个文件：互相覆盖",
-                        severity="S2" if inner else "")  # fmt: skip
+                        severity="S2" if inner else "", needs="" if view.distributed else "processes")  # fmt: skip
 
 
 def _of_ranks(view: View) -> bool:
