@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from ..findings import Evidence, Finding, Severity, clean, declare
 from ..patterns import bounded
 from ..reading import split_prefix
+from ..run import one_log
+from .ends.newest import EARLIER
 from .signatures.signature import CHECK
 from .texts import Text
 
@@ -118,9 +120,10 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
         found: what else was found; a log with an error is left to it.
         trained: whether any file of the run has steps.
     """
-    blamed = {e.file for f in found if f.severity < Severity.S3 for e in f.evidence}
+    ends = [f for f in found if f.severity < Severity.S3 or EARLIER in f.data]
+    blamed = {one_log(e.file) for f in ends for e in f.evidence if e.file}
     for name, text in texts.items():
-        if trained or name in blamed or not _quiet(text):
+        if trained or one_log(name) in blamed or not _quiet(text):
             continue
         said = [(n, line) for n, line in (*text.head, *text.tail) if line.strip() and not _BESIDE.search(line)]
         told = [(n, line) for n, line in said if n > text.lines - NEAR_END]
