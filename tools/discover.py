@@ -17,7 +17,7 @@ from pathlib import Path
 from .findings import TriageError, clean
 from .heads import sniffed
 from .kinds import OPEN, Kind, Recognised, Refused, recognise, shows, wanted
-from .run import Artifact, Run, Skipped, natural
+from .run import STREAM, STREAMS, Artifact, Run, Skipped, natural
 from .secrets import redact, unstyled
 
 FILE_LIMIT = 5_000
@@ -64,9 +64,6 @@ LOOKED_FOR = (
 )
 
 
-STREAMS = {"err": "out", "out": "err", "stderr": "stdout", "stdout": "stderr", "e": "o", "o": "e"}
-"""What a job's two streams are called, each by its ending."""
-STREAM = re.compile(r"(^|[._-])(err|out|stderr|stdout|[eo](?=\d+$))(?=\d*(?:[._-]|$))")
 UNKNOWN = "no reader knows this kind of file"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .findings import Check
 from .kinds import Kind
+from .patterns import bounded
 
 PASTED = "pasted log"
 """The name of the log that is pasted into a question."""
@@ -118,3 +119,17 @@ def newest(stamp: tuple[object, ...]) -> float:
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:
     """Sort key under which `attempt2` comes before `attempt10`."""
     return tuple((0, int(p)) if p.isdecimal() and len(p) < 19 else (1, p) for p in re.split(r"(\d+)", name) if p)
+
+
+STREAMS = {"err": "out", "out": "err", "stderr": "stdout", "stdout": "stderr", "e": "o", "o": "e"}
+"""What a job's two streams are called, each by its ending."""
+STREAM = bounded(r"(^|[._-])(err|out|stderr|stdout|[eo](?=\d{1,12}$))(?=\d{0,12}(?:[._-]|$))")
+
+
+def one_log(name: str) -> str:
+    """What the files of one log share in their names: the two streams of a job, and what is kept beside them."""
+    folder, cut, last = name.rpartition("/")
+    return folder + cut + _KEPT.sub("", STREAM.sub(r"\1#", last))
+
+
+_KEPT = bounded(r"\.(?:#|log|txt)$")

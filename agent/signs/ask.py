@@ -86,6 +86,8 @@ def _finding(text: str, word: str, asked: Asked) -> Finding | None:
     )
     asks = [part.names[0] for part in read(text).parts if part.asks in ("changed", "alone")]
     told = {key: value for h in ways for key, value in h.data.items()}
+    if not all("follows" in h.data for h in ways if h.standing != ABSENT):
+        told.pop("follows", None)  # only what is made of consequences alone is one
     data = {"sign": text, **told, **taken_from(asked.findings.get("behind-sibling"), asks)}
     data |= standing(held.standing for held in ways)
     grade = Severity.S3 if all(held.note for held in ways) else GRADES[word]  # notes do not grow by their number

@@ -209,7 +209,8 @@ def _found(part: Part, asked: Asked) -> Iterator[Held]:
         step = next((e.step for e in finding.evidence if e.step is not None), None)
         at = None if step is None else (float(step), float(step))
         en, zh, note = finding.message.rstrip("."), finding.zh.rstrip("。"), finding.severity == Severity.S3
-        yield Held(en, zh, finding.evidence[:2], at, None, kind_of(finding), note)
+        data = {key: finding.data[key] for key in ("follows",) if key in finding.data}
+        yield Held(en, zh, finding.evidence[:2], at, None, kind_of(finding), note, data)
 
 
 def _shows(part: Part, asked: Asked) -> Iterator[Held]:

@@ -1,5 +1,7 @@
 """Signs asked of runs: what holds, what does not, and what cannot be told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,17 @@ def test_two_errors_go_together_only_in_one_file(files, holds_with, holds_and):
     run = asked(findings=[told_in("file-missing", files[0]), told_in("exception-in-checkpoint-load", files[1])])
     two = (f"found(file-missing) {w} found(exception-in-checkpoint-load)" for w in ("with", "and"))
     assert [holds(read(text), run) is not None for text in two] == [holds_with, holds_and]
+
+
+@pytest.mark.parametrize(("follow", "is_one"), [((True, True), True), ((True, False), False)])
+def test_what_consequences_alone_make_up_is_a_consequence(follow, is_one):
+    first = {"follows": {"code": "cuda-oom", "file": "a.log", "line": 3}}
+    codes, name = ("file-missing", "exception-in-checkpoint-load"), "checkpoint-load-failure.md"
+    told = [replace(told_in(c, "a.log"), data=first if f else {}) for c, f in zip(codes, follow, strict=True)]
+    entry = parse((SHIPPED / name).read_text(encoding="utf-8"), name, None)
+    found = {f.code: f for f in ask([entry], asked(findings=told).related, told).findings}
+    sign = found["sign-found-file-missing-with-found-exception-in-checkpoint-load"]
+    assert ("follows" in sign.data) == is_one
 
 
 SLOW = asked(

@@ -158,10 +158,13 @@ def _among(left: Sequence[Sampled], held: Sequence[Sampled], run: Run) -> dict[s
     before = origins([s.named for s in left], [s.named for s in held], _called) if held else set[str]()
     used = trained_on(run, [s.name for s in left if s.name not in before])
     inside = parts_of_others([s.named for s in left if s.name in used and not s.cut])
-    out: dict[str, Role] = {s.name: "trained" if s.name in used else "beside" for s in left}
-    for role, names in (("part", inside), ("origin", before)):
-        out.update(dict.fromkeys(names, role))
-    return out
+
+    def role(name: str) -> Role:
+        if name in before:
+            return "origin"
+        return "part" if name in inside else "trained" if name in used else "beside"
+
+    return {s.name: role(s.name) for s in left}
 
 
 def _is_answered(record: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..findings import Check, Evidence, Finding, Report, Severity, TriageError, 
 from ..keeping import reason, whole
 from ..phrase import LOG, Phrase, counted
 from ..reading import head
-from ..run import Artifact, Run
+from ..run import Artifact, Run, one_log
 from ..series import Series, SeriesTable
 from ..vocabulary import ALIASES, COUNTS, VOCABULARY
 from . import whole as wholeness
@@ -28,7 +28,7 @@ from .classes import classes_of
 from .detectors.detect import detect, healthy
 from .ended import ran_out
 from .ends.again import measured_again
-from .ends.newest import newest
+from .ends.newest import joined, newest
 from .ends.overcome import at_the_end, continued, ends_worse, overcome
 from .ends.repeated import repeated, survived
 from .ends.saving import ended_while_saving
@@ -145,7 +145,7 @@ def scan(
     matched = judge({name: t.hits for name, t in texts.items()}, {n: t.life for n, t in texts.items()})
     matched = written(overcome(matched, table, texts), texts)
     begins = list(repeated({name: (t.errors, t.lines) for name, t in texts.items()}, matched))
-    matched = newest([*(survived(f, begins) for f in matched), *begins], texts)
+    matched = joined(newest([*(survived(f, begins) for f in matched), *begins], texts))
     findings: list[Finding] = [*_survived(found, matched), *matched, *_hangs(texts, matched, table), *unlogged(run)]
     findings += meeting(texts, findings)
     findings += starting(texts, findings, any(s.metric in TRAINING and len(s) > 1 for s in table))
@@ -190,8 +190,8 @@ def _short(table: SeriesTable, texts: Mapping[str, Text], plan: Plan, found: Seq
     failed = any(f.severity < Severity.S2 for f in found)
     ended = not failed and decayed(table)
     over = any(t.life.alive or (ended and says_over(t.tail, _logged(t))) for t in texts.values())
-    done = {PurePosixPath(name).with_suffix("") for name, t in texts.items() if t.life.alive}
-    open_ = {name: t for name, t in texts.items() if t.life.alive or PurePosixPath(name).with_suffix("") not in done}
+    done = {one_log(name) for name, t in texts.items() if t.life.alive}
+    open_ = {name: t for name, t in texts.items() if t.life.alive or one_log(name) not in done}
     told = (cut_short(name, t.counts, t.tail, t.life.alive, failed) for name, t in open_.items())
     return (None if over else unfinished(table, plan, failed)) or next(filter(None, told), None)
 
@@ -233,9 +233,9 @@ def _survived(found: Sequence[Finding], matched: Sequence[Finding]) -> Iterator[
 def _hangs(texts: Mapping[str, Text], matched: Sequence[Finding], table: SeriesTable) -> Iterator[Finding]:
     """The log's clock goes on for `SILENCE` and ten logging intervals after the last step, nothing explains it, no
     other line counts on and the log does not end with saying that it is done."""
-    ended = {e.file for f in matched if f.severity != Severity.S3 for e in f.evidence}
+    ended = {one_log(e.file) for f in matched if f.severity != Severity.S3 for e in f.evidence if e.file}
     for name, text in texts.items():
-        if text.stopped is None or name in ended:
+        if text.stopped is None or one_log(name) in ended:
             continue
         first, last, end = text.stopped
         lines = max((len(at) for at in (text.life.lines or {}).values()), default=0)

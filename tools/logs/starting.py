@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from ..findings import Evidence, Finding, Severity, clean, declare
 from ..patterns import bounded
 from ..reading import split_prefix
+from ..run import one_log
+from .ends.newest import EARLIER
 from .signatures.signature import CHECK
 from .texts import Text
 
@@ -105,8 +107,6 @@ MEETS, LOADS = "the process group", ("loading the weights", "building the model"
 _BESIDE = bounded(r"warn|deprecat|resource_tracker|\[W\d", re.IGNORECASE)
 """Lines that say nothing about where the program is."""
 _LEAKED = "resource_tracker"
-STREAM = bounded(r"(?i)[._-](?:out|err|stdout|stderr|[oe](?=\d))(?=\.(?:log|txt)$|[._-]?\d{0,12}$)")
-"""Of the name of a job's output or errors what tells which of the two it is."""
 
 
 def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool) -> Iterator[Finding]:
@@ -120,9 +120,10 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
         found: what else was found; a log with an error is left to it.
         trained: whether any file of the run has steps.
     """
-    blamed = {job(e.file) for f in found if f.severity < Severity.S3 for e in f.evidence if e.file}
+    ends = [f for f in found if f.severity < Severity.S3 or EARLIER in f.data]
+    blamed = {one_log(e.file) for f in ends for e in f.evidence if e.file}
     for name, text in texts.items():
-        if trained or job(name) in blamed or not _quiet(text):
+        if trained or one_log(name) in blamed or not _quiet(text):
             continue
         said = [(n, line) for n, line in (*text.head, *text.tail) if line.strip() and not _BESIDE.search(line)]
         told = [(n, line) for n, line in said if n > text.lines - NEAR_END]
@@ -133,11 +134,6 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
         if last is not None and not any(OVER.search(line) for _, line in told[last[0] + 1 :]):
             meets = last[1].name == MEETS and not any(s.name in LOADS for s in stages)
             yield _at_meeting(name, *told[-1]) if meets else _finding(name, text, last[1], *told[-1])
-
-
-def job(name: str) -> str:
-    """What the two streams of one job are called alike."""
-    return STREAM.sub("", name)
 
 
 def _past_start(said: Sequence[tuple[int, str]], told: Sequence[tuple[int, str]]) -> bool:

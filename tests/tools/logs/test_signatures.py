@@ -261,3 +261,43 @@ FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB\
 def test_out_of_memory_tells_whether_weights_were_only_loaded_and_of_a_garbled_line_what_ran(text, phase):
     told = {code for code in codes(text) if code in ("oom-in-loading", "oom-in-optimizer-step")}
     assert told == ({phase} if phase else set())
+
+
+DROPPED = (
+    'Traceback (most recent call last):\n  File "a.py", line 5, in emit\n    go()\nTypeError: no room for this one\n'
+)
+RAISED = DROPPED.replace("emit", "<module>")
+
+
+@pytest.mark.parametrize(
+    "head", ["12it [00:03, 3.9it/s]--- Logging error ---", "Exception ignored in: <function Q.__del__>"]
+)
+def test_an_exception_that_python_prints_and_drops_is_no_end(head):
+    assert codes(f"{head}\n{DROPPED}")["failure-taken-back"].severity == Severity.S3
+    assert codes(f"{head}\n{DROPPED}and more\n{RAISED}")["uncaught-exception"].severity == Severity.S1
+    assert codes(f"training\n{DROPPED}")["uncaught-exception"].severity == Severity.S1
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("INFO 02-11 08:15:22 [model.py:77] memory pool is on because sleep mode requires it", Severity.S3),
+        ("ERROR 02-11 08:15:22 [model.py:77] the pool failed because sleep mode requires it", Severity.S1),
+        ("ValueError: sleep mode requires the INFO that was left out", Severity.S1),
+    ],
+)
+def test_what_a_program_tells_as_a_note_is_no_failure(line, severity):
+    assert codes(line + "\n")["engine-sleep-error"].severity == severity
+
+
+@pytest.mark.parametrize(
+    ("line", "fails"),
+    [
+        ("dtype: float32 (this card is old, bf16 not supported, using fp16)", False),
+        ("bfloat16 is not supported on this card; using float32 instead", False),
+        ("ValueError: bf16 is not supported on this card; use another one", True),
+        ("RuntimeError: bfloat16 is not supported by this operation", True),
+    ],
+)
+def test_a_line_that_says_what_is_used_instead_is_no_failure(line, fails):
+    assert ("bf16-unsupported" in codes(line + "\n")) == fails

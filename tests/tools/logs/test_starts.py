@@ -110,6 +110,17 @@ def test_silent_where_the_start_up_is_over_or_explained(why: str, tmp_path: Path
     assert "log-ends-in-startup" not in graded(written(tmp_path, NOT_STOPPED[why]))
 
 
+@pytest.mark.parametrize(
+    ("out", "err", "told"),
+    [("fit_5120.out", "fit_5120.err", False), ("fit.o77", "fit.e77", False), ("fit_5120.out", "fit_5133.err", True)],
+)
+def test_the_two_streams_of_one_job_are_one_log(tmp_path: Path, out: str, err: str, told: bool):
+    for name, lines in ((out, LOADING), (err, ERROR)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        os.utime(tmp_path / name, (time.time() - 7200,) * 2)
+    assert ("log-ends-in-startup" in graded(scan(discover(tmp_path)))) == told
+
+
 def test_a_log_that_stops_after_a_model_was_loaded_but_answers_nobody_is_one(tmp_path: Path):
     assert "log-ends-in-startup" in graded(written(tmp_path, [*LOADING[:-3], "Model weights loaded in 31.2 s"]))
 

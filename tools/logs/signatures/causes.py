@@ -22,7 +22,7 @@ from .parts import TOLD, bare, parts
 from .phases import FRAME, frames, in_a_start, phases, recomputing
 from .signature import CHECK
 from .software import GENERIC
-from .uncaught import handled, restarts, stop
+from .uncaught import aside, handled, restarts, stop
 
 PROGRESS_STEPS = 3
 """Different steps logged after a hit, within the attempt, that show that the run survived it. Own judgement."""
@@ -192,7 +192,7 @@ def judge(found: Mapping[str, Mapping[int, Hits]], lives: Mapping[str, Timeline]
     pairs = [(event, _finding(event, _follows(event, causes))) for each in events.values() for event in each]
     findings = [f for _, f in pairs]
     findings += [p for e, f in pairs for tell in TOLD_OF.get(e.code, ()) for p in tell(e.file, _kept(e.hits), f)]
-    return sorted(_joined(findings), key=lambda f: f.severity)
+    return sorted(findings, key=lambda f: f.severity)
 
 
 def _events(file: str, rows: Mapping[int, Hits], life: Timeline) -> list[_Event]:
@@ -252,6 +252,10 @@ def _graded(file: str, hit: Hit, hits: Hits, life: Timeline) -> _Event:
         return _Event(file, hit, hits, Severity.S3, f"line {hits.undone} takes it back", back=True)
     if hit.absolved and not frames(hit):
         return _Event(file, hit, hits, Severity.S3, hit.absolved, back=True)
+    if aside(hit):
+        return _Event(file, hit, hits, Severity.S3, "Python prints such an exception and drops it", back=True)
+    if hit.noted and severity < Severity.S2 and not frames(hit):
+        return _Event(file, hit, hits, Severity.S3, "the program tells it as a note (INFO)")
     if hit.signature.code in DEATHS and _recurs(hits):
         return _Event(file, hit, hits, Severity.S0)
     if severity < Severity.S2 and _dies_again(hits, life):
@@ -381,14 +385,6 @@ def _said(event: _Event) -> tuple[str, str, dict[str, object]]:
         data["at"] = {"file": told.file, "line": told.line, "in": told.inside}
     en, zh = told.place
     return f"the program stopped on {told.words}{en}", f"程序因 {told.words} 退出{zh}", data
-
-
-def _joined(findings: Sequence[Finding], most: int = 4) -> list[Finding]:
-    """At most `most` findings of one code (ranks that write files of their own repeat each other)."""
-    kept: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda f: f.severity):
-        kept.setdefault(finding.code, []).append(finding)
-    return [f for group in kept.values() for f in group[:most]]
 
 
 def cut_traceback(lines: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:

@@ -27,6 +27,8 @@ table("error signatures", ((f"{row.code} {row.pattern}", row) for row in TABLE))
 
 CODES = {row.code: Code((CHECK,), row.en) for row in reversed(TABLE)}
 
+RECORD = 160
+"""Characters at most that a record says before its message."""
 FIRST_HITS = 3
 """Hits of one row kept from the start of a file; the last one is kept too, the others are counted."""
 PROOFS = 2_000
@@ -75,8 +77,10 @@ ABSOLVED = bounded(
     r"(?i)\baccepting this\b|\bfall(?:s|ing)? ?back (?:to|on)\b|\bfallback to\b|\b(?:will be|is|are) ignored\b"
     r"|\bignoring\b|\b(?:is|are|was|be|been) disabled because\b|\bproceeding without\b"
     r"|\bcontinuing (?:without|anyway)\b|\bskipping (?:it|this)\b"
+    r"|\b(?:un|not )(?:supported|available|installed)\b[^.;\n]{0,30}[,;:(]\s?(?:so )?(?:using|defaulting to)\b"
+    r"|\busing [\w./ -]{1,40} instead\b"
 )
-"""A line that says itself that the program goes on without what failed."""
+"""A line that says itself that the program goes on without what failed, or what it uses instead."""
 WARNS = bounded(r"\b(?:User|Future|Deprecation|Runtime|Resource|Import)Warning: ")
 """A warning of Python: the program goes on."""
 LEVEL = bounded(
@@ -84,6 +88,8 @@ LEVEL = bounded(
     r"(?:[\w.]{1,60}[\s:|\]-]{1,6}){0,3}\[?WARNING\]?\s{0,8}[:|\]-]"
 )
 """A dated record that the program's own logging gives the level of a warning: it caught what failed, and goes on."""
+NOTED = bounded(r"(?:^|[\s\[(|])(?:INFO|DEBUG)(?:$|[\s\])|:])")
+"""The level of a note, in what a record says before its message."""
 KEYS = bounded(r"(?i)\b(?:missing|unexpected)[ _]keys?(?:\(s\))?|not initialized from|缺失的?键|多余的?键")
 NAMES = bounded(r"[\"'`]([A-Za-z_][\w.]{2,160})[\"'`]")
 DERIVED = bounded(
@@ -112,6 +118,8 @@ class Hit:
     """Why it is no failure by its own line: it says that the program goes on, or names what nobody has to load."""
     warns: bool = False
     """Its line is a warning, see `WARNS`."""
+    noted: bool = False
+    """Its line is a record of the level of a note."""
 
     @property
     def signature(self) -> Signature:
@@ -224,7 +232,8 @@ def _proved(row: int, line: str, number: int, commented: bool, opens: str) -> Hi
     before = opens + text[: match.start() + 1]
     if TALK.search(before) or (signature.must_not and bounded(signature.must_not).search(text)):
         return None
-    return Hit(row, number, rank, text, "", _absolved(text), bool(WARNS.search(text) or LEVEL.match(line)))
+    warns, noted = WARNS.search(text) or LEVEL.match(line), NOTED.search(line[: line.find(match[0])][-RECORD:])
+    return Hit(row, number, rank, text, "", _absolved(text), bool(warns), bool(noted))
 
 
 def _absolved(text: str) -> str:

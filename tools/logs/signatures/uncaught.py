@@ -26,6 +26,8 @@ FOREIGN = bounded(
 )
 """Files of libraries, of Python itself and of launchers."""
 CHAINED = re.compile(r"During handling of the above exception|direct cause of the following exception")
+ASIDE = bounded(r"--- Logging error ---\s{0,9}$|(?:^|[\s\]])Exception ignored in\b")
+"""What heads a traceback that Python prints beside the program, which goes on."""
 CHAIN = 4
 """Lines above a traceback in which it says that it follows from the one before."""
 SAID = 300
@@ -68,6 +70,13 @@ def stop(hit: Hit) -> Stop | None:
         return Stop(told[1], message)
     last = own[-1]
     return Stop(told[1], message, clean(last[1]), int(last[2]), clean(last[3] or ""))
+
+
+def aside(hit: Hit) -> bool:
+    """Whether the traceback that ends in the hit is of an exception that Python prints and drops."""
+    found = frames(hit)
+    above = hit.above.split("\n")[: -(hit.line - found[0][0] + 1)] if found else []
+    return bool(above) and ASIDE.search(above[-1].rstrip("\r")) is not None
 
 
 def handled(hit: Hit) -> Iterator[int]:
