@@ -1,30 +1,30 @@
 """How often diagnoses of runs by strangers named the right cause, each before anybody had looked at the run.
 
-242 diagnoses (one of each repository and cause) of 12 sets of scenarios and of some 600 real run directories, judged by
+303 diagnoses (one of each repository and cause) of 14 sets of scenarios and of some 730 real run directories, judged by
 sessions that had not seen the code; `docs/limits.md` says whose they are. Where an error that stopped or spoilt the run
-(S0) speaks for the cause, all causes count together: 31 of 38. Of the others, those that the ranking gives 80% or more
-(below it 1 of 21 was right): 84 of 183, by cause where there are four or more.
+(S0) speaks for the cause, all causes count together: 40 of 57. Of the others, those that the ranking gives 80% or more
+(below it 1 of 21 was right): 107 of 225, by cause where there are four or more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-S0, OTHERS = (31, 38), (40, 78)
+S0, OTHERS = (40, 57), (56, 100)
 """(right, of how many), with such an error, and without one for causes that have no record of their own."""
 RECORD = {
     "comm-bottleneck": (1, 4),
     "data-schema-mismatch": (0, 7),
     "eval-harness-drift": (1, 7),
-    "eval-leakage": (6, 16),
+    "eval-leakage": (6, 19),
     "eval-metrics-empty": (1, 8),
-    "inference-slow": (1, 5),
-    "job-killed-externally": (7, 12),
-    "lora-merge-mismatch": (1, 4),
-    "lr-schedule-misconfig": (3, 6),
-    "overfitting": (16, 21),
-    "pii-in-data": (0, 8),
-    "rl-no-convergence": (7, 7),
+    "inference-slow": (2, 9),
+    "job-killed-externally": (8, 13),
+    "lora-merge-mismatch": (2, 6),
+    "lr-schedule-misconfig": (3, 7),
+    "overfitting": (19, 25),
+    "pii-in-data": (1, 10),
+    "rl-no-convergence": (7, 10),
 }
 """Causes with four or more diagnoses without such an error."""
 POOR = 0.2
