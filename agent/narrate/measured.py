@@ -160,7 +160,8 @@ def kind_of_name(name: str, metric: str, unit: str = "") -> str:
 
 def plainly(name: str) -> str:
     """A name without what is said of it in brackets behind it, and without the path of keys that leads to it."""
-    return re.split(r"\.(?=[A-Za-z_])", re.sub(r"\s*\([^()]*\)\s*$", "", name))[-1] or name
+    bare = name.rpartition("(")[0].rstrip() if name.rstrip().endswith(")") else name
+    return re.split(r"\.(?=[A-Za-z_])", bare)[-1] or name
 
 
 @dataclass(frozen=True)
