@@ -8,6 +8,7 @@ from triage.agent.diagnose import LEAST, SURE, diagnose
 from triage.agent.missing import Missing
 from triage.agent.narrate.answer import headline
 from triage.agent.ranking import Hypothesis
+from triage.agent.signs import record
 from triage.knowledge.entry import Entry
 from triage.knowledge.runbook import Runbook
 from triage.knowledge.search import Hit
@@ -405,7 +406,8 @@ def test_a_cause_that_others_leave_little_room_is_a_diagnosis_only_with_an_error
 
 
 @pytest.mark.parametrize(
-    ("severity", "id", "held"), [("S0", "a", (31, 38)), ("S2", "a", (40, 78)), ("S2", "overfitting", (16, 21))]
+    ("severity", "id", "held"),
+    [("S0", "a", record.S0), ("S2", "a", record.OTHERS), ("S2", "overfitting", record.RECORD["overfitting"])],
 )
 def test_the_headline_says_how_often_such_answers_were_right(severity, id, held):
     book = Runbook({id: entry(id, {"seen": "strong"})})
