@@ -19,6 +19,7 @@ from . import (
     phrases,
     same,
     scorers,
+    tokenised,
     tokens,
     toolcalls,
     trained,
@@ -45,6 +46,7 @@ CODES = declare(
     ("labels-beside-answers", TEXTS, "of a dump of tokens, labels begin or end in the middle of the answers"),
     ("loss-over-all-tokens", TEXTS, "nearly all tokens are in the loss, where a part of them was or should be"),
     ("embedding-rows-unmoved", TEXTS, "rows of special tokens are tiny and the same before and after training"),
+    ("texts-tokenised-otherwise", TEXTS, "two places have other token ids, or other counts of them, of the same text"),
     ("score-follows-padding", TEXTS, "items of a table fail the more they are padded in their batch"),
     ("score-follows-length", TEXTS, "the same answer is scored higher once something neutral was added to it"),
 )
@@ -59,6 +61,7 @@ LOOKS = (
     ends.end_left_out,
     same.of_the_base,
     masked.misplaced,
+    tokenised.two_lists,
     tokens.unmoved,
     tokens.padded_fail,
 )
@@ -81,6 +84,7 @@ def of_texts(
         *beside,
         *overlap.overlapping(some),
         *same.across(some),
+        *tokenised.counted_otherwise(some),
         *groups.alike_across(some),
         *trained.over_limit(some, settings, stated),
         *masked.nearly_all(lines, stated),
