@@ -149,7 +149,7 @@ def restated(top: Hypothesis, runbook: Runbook, restates: Callable[[Finding], bo
     shown = [f for f in top.for_ if f.severity in SHOWN]
     decided = top.cause is not None and any(top.cause.for_.get(f.code) == "decisive" for f in shown)
     symptom = any(top.entry.id in entry.explains for entry in runbook)
-    return symptom and not decided and bool(shown) and all(f.severity != "S0" and restates(f) for f in shown)
+    return symptom and not decided and bool(shown) and all(restates(f) for f in shown)
 
 
 def passed_over(ranked: Sequence[Hypothesis], wrong: Sequence[Finding]) -> bool:

@@ -133,6 +133,10 @@ def means(pattern: re.Pattern[str], name: str) -> re.Match[str] | None:
     return pattern.search(own) or (pattern.search(other) if (other := usual(own)) != own else None)
 
 
+_PART = re.compile(r"(.{2,60})[/.]([a-z]{0,10}_?\d{1,3})", re.IGNORECASE)
+"""A measure and the part of a model that it is of."""
+
+
 def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, ...]:
     """Every measure along a way, longest first; what a log's reader and a table's reader both read counts once."""
     found = _by_member(
@@ -140,7 +144,8 @@ def lines_of(series: Iterable[Series], tables: Sequence[Table]) -> tuple[Line, .
     )
     seen = {(line.file, plain(line.key)) for line in found}
     found += [line for table in tables for line in _of_table(table) if (line.file, plain(line.key)) not in seen]
-    found = [line.only(line.values != 0) if means(_WAITED, line.key) else line for line in _clipped(found)]
+    found = _clipped(_by_part(found))
+    found = [line.only(line.values != 0) if means(_WAITED, line.key) else line for line in found]
     whole = [line for line in found if len(line) > 1 and line.name not in COUNTS]
     return tuple(sorted(whole, key=lambda line: -len(line))[:MOST_LINES])
 
@@ -171,6 +176,23 @@ def _by_member(lines: list[Line]) -> list[Line]:
         name = "data_time" if line.file in timed and _BARE_DATA.fullmatch(m[3]) else _meant(m[3])
         return replace(line, name=name, key=m[3], group=f"{kind} {m[1] if kind == 'host' else ''}{number}",
                        rank=int(number) if kind == "rank" else None)  # fmt: skip
+
+    return [one(line) for line in lines]
+
+
+def _by_part(lines: list[Line]) -> list[Line]:
+    """Lines that a known measure and a numbered part of the model name (`code_entropy/q0`), as groups of the measure."""
+    named = {
+        id(line): (m[1], m[2])
+        for line in lines
+        if not line.group and line.name == line.key and (m := _PART.fullmatch(line.key)) and canonical(m[1])
+    }
+    often = Counter((line.file, named[id(line)][0]) for line in lines if id(line) in named)
+
+    def one(line: Line) -> Line:
+        whole, part = named.get(id(line), ("", ""))
+        many = often[line.file, whole] >= FEWEST_MEMBERS
+        return replace(line, name=_meant(whole), key=whole, group=part) if many else line
 
     return [one(line) for line in lines]
 
