@@ -21,6 +21,8 @@ Result = TypeVar("Result")
 
 SMALL = 2
 """Up to this many items the start of worker processes costs more than it saves."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a worker once it has begun."""
 
 
 class Engine(Protocol):
@@ -62,7 +64,7 @@ class Local:
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         try:
             for item in items:
-                with held(signal.SIGINT):  # submitting may start a worker
+                with held(signal.SIGINT, *ENDING):  # submitting may start a worker, which must not be left half begun
                     waiting.append((item, pool.submit(kernel, item)))
                 if len(waiting) > 2 * self._workers:  # bounds the results held in memory
                     first, future = waiting.popleft()
@@ -82,6 +84,7 @@ class Local:
 def _begin_worker() -> None:
     """Ctrl-C is for the parent, which then stops its workers; a parent that is killed takes them along."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
