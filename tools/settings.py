@@ -122,6 +122,7 @@ CONTEXT: dict[str, Variable] = {
     "sampling": Variable("bool", "", "Tokens are drawn at random, not taken greedily."),
     "log_steps": Variable("float", "steps", "Steps between log lines."),
     "eval_steps": Variable("float", "steps", "Steps between evaluations."),
+    "overlap_comm": Variable("bool", "", "Gradients are reduced while further ones are computed."),
     "engine_pipeline_parallel": Variable("int", "devices", "Pipeline-parallel size of the inference engine."),
     "engine_data_parallel": Variable("int", "replicas", "Data-parallel size of the inference engine."),
     "engine_sleep": Variable("bool", "", "The inference engine gives its memory back while training."),

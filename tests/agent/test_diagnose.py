@@ -464,3 +464,12 @@ def test_an_answer_without_a_cause_says_whether_trouble_was_seen(found, said):
     assert d.state == "inconclusive"
     assert said in headline(d, "en", True)
     assert ("看到了异常" in headline(d, "zh", True)) == said.startswith("Trouble")
+
+
+@pytest.mark.parametrize(("told", "state"), [(True, "inconclusive"), (False, "diagnosed")])
+@pytest.mark.parametrize("severity", ["S0", "S1"])
+def test_a_symptom_that_the_person_told_is_no_diagnosis_however_grave(severity, told, state):
+    symptom, cause = entry("nan", {"seen": "strong"}), entry("rate", {"climb": "strong"}, explains=["nan"])
+    book = Runbook({e.id: e for e in (symptom, cause)})
+    d = diagnose(book, (), [finding("seen", severity)], (), looked=True, restates=lambda f: told)
+    assert (d.state, d.top.entry.id) == (state, "nan")

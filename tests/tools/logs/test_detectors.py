@@ -177,6 +177,20 @@ def test_same_step_in_two_attempts_points_to_the_batch():
     assert "same-batch-nonfinite-again" not in found(series("loss", loss), later)
 
 
+@pytest.mark.parametrize(
+    ("places", "is_found"),
+    [((80, 55, 95), True), ((80, 55), True), ((80, 82, 55), False), ((80,), False)],
+    ids=["three places", "two places", "two of three at one place", "one attempt"],
+)
+def test_attempts_that_fail_each_elsewhere_speak_against_one_batch(places, is_found):
+    attempts = []
+    for n, place in enumerate(places):
+        loss = falling(100)
+        loss[place:] = NAN
+        attempts.append(series("loss", loss, attempt=f"#{n}"))
+    assert ("nonfinite-at-other-steps" in found(*attempts)) == is_found
+
+
 def test_lasting_spike_is_serious_and_dated_at_its_first_point():
     loss = falling(400)
     loss[300:312] += np.linspace(5, 3, 12)

@@ -76,3 +76,26 @@ def test_attention_in_pieces_is_told_whatever_the_time_is_called(tmp_path, head)
     fused = [("flash_fwd_kernel", 20), ("softmax_loss", 31), ("gemm_128x128", 40)]
     assert not traced(tmp_path, head, fused)
     assert not traced(tmp_path, head.replace(head.rsplit(",", 1)[1], "calls"), pieces)
+
+
+def weights(parted=(), step=30, shards=False, ranks=6):
+    """Digests of two parts at three steps; from `step` on the ranks `parted` hold another second part."""
+    rows = ["step,rank,part,crc32"]
+    for at in (10, 20, 30):
+        for part in ("front", "back"):
+            for rank in range(ranks):
+                own = rank if shards or (rank in parted and part == "back" and at >= step) else 99
+                rows.append(
+                    f"{at},{rank},{part},{(at * 7919 + len(part) * 131 + own * 65537) * 2654435761 % 2**32:08x}"
+                )
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_found"),
+    [(weights({2, 5}), True), (weights({4}, step=20), True), (weights(), False), (weights(shards=True), False),
+     (weights({1}, ranks=2), False), (weights({2}, step=10), False)],
+    ids=["two part", "one parts", "all alike", "shards", "two ranks, no majority", "apart from the first row on"],
+)  # fmt: skip
+def test_ranks_that_held_the_same_weights_and_do_not(tmp_path, rows, is_found):
+    assert ("ranks-differ-in-weights" in told(tmp_path, {"crc.csv": rows})) == is_found

@@ -37,3 +37,19 @@ def test_a_row_that_takes_the_place_of_another_counts_alone(tmp_path):
 def test_what_goes_all_along_is_not_told_of_its_first_place(tmp_path):
     (found,) = told(moves([x for x in lines(tmp_path, needles()) if x.key == "found"]))
     assert "along the way, half of it by length 20000" in found.message
+
+
+@pytest.mark.parametrize(
+    ("columns", "groups"),
+    [
+        (("code_entropy/q0", "code_entropy/q1", "code_entropy/q2"), {"q0", "q1", "q2"}),
+        (("grad_norm.layer_3", "grad_norm.layer_7", "grad_norm.layer_11"), {"layer_3", "layer_7", "layer_11"}),
+        (("code_entropy/q0", "code_entropy/q1", "commit"), {""}),
+        (("mystery/q0", "mystery/q1", "mystery/q2"), {""}),
+        (("loss/policy", "loss/value", "loss/aux"), {""}),
+    ],
+    ids=["levels", "layers", "two parts only", "a name of no metric", "parts without numbers"],
+)
+def test_numbered_parts_of_a_known_measure_are_groups_of_it(tmp_path, columns, groups):
+    rows = [f"{step}," + ",".join(str(6 - step / 9 + k) for k in range(3)) for step in range(12)]
+    assert {x.group for x in lines(tmp_path, "\n".join((",".join(("step", *columns)), *rows)) + "\n")} == groups

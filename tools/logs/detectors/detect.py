@@ -13,6 +13,7 @@ from ...findings import Check, Finding, Severity, declare
 from ...series import Series, SeriesTable
 from ...vocabulary import VOCABULARY
 from . import (
+    attempts,
     evaluation,
     goals,
     levels,
@@ -33,6 +34,7 @@ from .robust import finite, head_tail, mann_kendall
 
 FAMILIES = (
     nonfinite,
+    attempts,
     rising,
     spikes,
     trends,

@@ -5,7 +5,7 @@ A non-finite value that the run survives (an fp16 overflow step, one masked batc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ...findings import Finding, Severity
 from ...series import Series
-from .detector import S0, S1, S2, S3, Track, detector, finding, run_detector, where, where_zh
+from .detector import S0, S1, S2, S3, Track, detector, finding, where, where_zh
 from .robust import WINDOW, head_tail, mann_kendall
 
 RL_LOSSES = ("policy_loss", "value_loss", "critic_grad_norm")
@@ -371,26 +371,3 @@ def onset_near_peak_lr(track: Track) -> Iterator[Finding]:
         zh = f"失败始于 {step}，此时学习率为 {before[-1]:.3g}，为到此为止的最高值（{highest:.3g}，在 {warm} 达到）。"
         data = {"first_step": step, "peak": highest, "peak_step": warm}
         yield finding("onset-near-peak-lr", S2, [(lr, len(before) - 1), (lr, peak)], en, zh, **data)
-
-
-@run_detector("same-batch-nonfinite-again", "two attempts become non-finite at the same step", ["loss", "grad_norm"])
-def same_batch_nonfinite_again(tracks: Sequence[Track]) -> Iterator[Finding]:
-    """Two attempts fail at the same step, both with finite values before it: points to the batch (X-01)."""
-    failed: list[tuple[int, Series, BadSpan]] = []
-    for track in tracks:
-        found = failure(track)
-        if found and found[1].last_finite is not None:
-            failed.append((int(found[0].steps[found[1].first]), *found))
-    for j, (step, series, span) in enumerate(failed):
-        for other_step, other, other_span in failed[:j]:
-            gap = max(_interval(series), _interval(other))
-            if abs(step - other_step) <= gap // 2 and other.attempt != series.attempt:
-                shown = [(series, span.first), (other, other_span.first)]
-                en = f"Two attempts become non-finite at the same point ({other_step} and {step}): the same batch."
-                zh = f"两次尝试在同一位置（{other_step} 与 {step}）变为非有限值：同一个 batch。"
-                yield finding("same-batch-nonfinite-again", S2, shown, en, zh, other_step=other_step)
-                return
-
-
-def _interval(series: Series) -> int:
-    return int(np.median(np.diff(series.steps))) if len(series) > 1 else 1

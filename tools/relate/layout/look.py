@@ -8,7 +8,21 @@ from ...findings import Finding, declare
 from ...settings import Settings
 from ...tables.table import Table
 from ..moves import Move
-from . import awaited, called, entered, faulty, held, kernels, links, profiled, scaling, stays, topology, wider
+from . import (
+    awaited,
+    called,
+    entered,
+    faulty,
+    held,
+    kernels,
+    links,
+    profiled,
+    replicas,
+    scaling,
+    stays,
+    topology,
+    wider,
+)
 
 MOST_TABLES = 200
 LAYOUT = "the layout over machines"
@@ -26,6 +40,7 @@ CODES = declare(
     ("slow-on-either-machine", LAYOUT, "one part of a training is the slowest on one machine, and on the next as well"),
     ("card-with-faults", LAYOUT, "one card of an inventory alone has errors that its memory could not correct"),
     ("scaling-falls", LAYOUT, "each device brings less, the more of them there are"),
+    ("ranks-differ-in-weights", LAYOUT, "digests of the weights are alike on all ranks, and from a place on are not"),
     ("clocks-steady", LAYOUT, "the clocks of all cards stay where they are, with no reason to hold them down"),
 )
 
@@ -43,6 +58,7 @@ def laid_out(tables: Sequence[Table], settings: Settings, moves: Sequence[Move] 
         *links.slow_links(some),
         *held.held_down(some),
         *faulty.faulty(some),
+        *replicas.replicas(some),
         *stays.stays_slow(some),
         *awaited.awaited(moves),
         *wider.slower_when_wider(some, settings),

@@ -3,7 +3,7 @@
 from ...framework import Framework, IssueForm, Keys
 
 _ZERO = """
-    stage overlap_comm contiguous_gradients reduce_scatter reduce_bucket_size allgather_partitions allgather_bucket_size
+    stage contiguous_gradients reduce_scatter reduce_bucket_size allgather_partitions allgather_bucket_size
     round_robin_gradients sub_group_size stage3_prefetch_bucket_size stage3_param_persistence_threshold
     stage3_max_live_parameters stage3_max_reuse_distance stage3_gather_16bit_weights_on_model_save
     stage3_gather_fp16_weights_on_model_save stage3_module_granularity_threshold ignore_unused_parameters
@@ -43,7 +43,7 @@ FRAMEWORK = Framework(
         micro_batch_size="train_micro_batch_size_per_gpu", grad_accumulation="gradient_accumulation_steps",
         global_batch_size="train_batch_size",
         tensor_parallel="tensor_parallel.autotp_size", context_parallel="sequence_parallel_size",
-        zero_stage="zero_optimization.stage",
+        zero_stage="zero_optimization.stage", overlap_comm="zero_optimization.overlap_comm",
         offload_optimizer="zero_optimization.offload_optimizer.device zero_optimization.cpu_offload",
         offload_params="zero_optimization.offload_param.device zero_optimization.cpu_offload_params",
         log_steps="steps_per_print",
