@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -122,6 +123,7 @@ def place(axis: str, x: float) -> str:
     return f"{axis} {x:.10g}"
 
 
+@lru_cache(8192)
 def plain(name: str) -> str:
     """A name without case and punctuation, so that `Data Time` and `data_time` are one."""
     return _NOISY_NAME.sub("_", name.lower()).strip("_")

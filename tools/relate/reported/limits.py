@@ -143,10 +143,11 @@ def beyond_limits(said: Sequence[Said]) -> Iterator[Finding]:
 
 def _value(limit: Limit, s: Said) -> float | None:
     """The number that is compared; None where this is another statistic."""
+    if not means(limit.name, s.name):
+        return None
     name = plain(s.name)
     around = f"{name} {s.about}"
-    whole = f"{around} {' '.join(map(plain, s.beside))}"
-    if not means(limit.name, s.name) or (limit.about and not limit.about.search(whole)):
+    if limit.about and not (limit.about.search(around) or limit.about.search(s.names)):
         return None
     own = s.name.rpartition(".")[2]
     if limit.counts and own != s.name and not means(limit.name, own) and not means(limit.counts, own):

@@ -46,6 +46,8 @@ class Said:
     place: Evidence
     row: str = ""
     """The words of the short labels of its row, with which `about` ends."""
+    names: str = ""
+    """The names of what stands beside it, as words."""
 
 
 def reported(tables: Sequence[Table], stated: Sequence[Stated]) -> list[Said]:
@@ -64,11 +66,11 @@ def _of(table: Table) -> Iterator[Said]:
         label = " ".join(cells)[:200]
         about = plain(" ".join(c for c in cells if len(c.encode()) <= NAMING and c.count(" ") < WORDS)[:200])
         beside = {c.name: float(c.values[i]) for c in numbers if np.isfinite(c.values[i])}
-        line = int(table.lines[i]) or None
+        names, line = " ".join(map(plain, beside)), int(table.lines[i]) or None
         for name, value in (*_bounds(cells), *beside.items()):
             said = texts(named)[i] if named is not None and plain(name) in VALUES else name
             yield Said(said, value, beside, f"{stem} {plain(table.part)} {about}", label,
-                       Evidence(table.file, line, metric=said, value=value, text=label), about)  # fmt: skip
+                       Evidence(table.file, line, metric=said, value=value, text=label), about, names)  # fmt: skip
 
 
 def _bounds(cells: list[str]) -> Iterator[tuple[str, float]]:
@@ -89,6 +91,6 @@ def objects(stated: Sequence[Stated], read: set[str]) -> Iterator[Said]:
         beside: dict[str, float] = {}
         for s in some:
             beside.setdefault(s.key, s.number or 0.0)
-        stem = plain(str(PurePosixPath(file).with_suffix("")))
+        stem, names = plain(str(PurePosixPath(file).with_suffix(""))), " ".join(map(plain, beside))
         for s in some:
-            yield Said(s.key, s.number or 0.0, beside, stem, "", s.evidence())
+            yield Said(s.key, s.number or 0.0, beside, stem, "", s.evidence(), names=names)

@@ -111,9 +111,9 @@ def _of_row(row: Row) -> Iterator[Told]:
 
 def _by_f1(row: Row) -> Iterator[Told]:
     """A macro F1 over k classes of which only one was predicted: 1/k of 2a / (1 + a), for the accuracy a beside it."""
+    accuracies = {ACC.sub("", plain(n)): n for n in reversed([*row.values]) if ACC.search(plain(n))}
     for name, value in row.values.items():
-        stem = F1.sub("", plain(name)) if F1.search(plain(name)) else None
-        other = next((n for n in row.values if ACC.search(plain(n)) and ACC.sub("", plain(n)) == stem), None)
+        other = accuracies.get(F1.sub("", plain(name))) if F1.search(plain(name)) else None
         if other is None or not (isfinite(value) and value > 0 and row.values[other] > 0):
             continue
         a, f = _share(row.values[other]), _share(value)
