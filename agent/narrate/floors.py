@@ -9,6 +9,7 @@ import numpy as np
 
 from ...knowledge.runbook import Runbook
 from ...tools.findings import Finding, clean
+from ...tools.logs.detectors.performance import SPEEDS
 from ...tools.logs.detectors.preference import LN2, NEAR
 from ...tools.phrase import phrases
 from ...tools.relate.line import plain
@@ -90,6 +91,7 @@ def restates(asked: Question, finding: Finding) -> bool:
         return True
     about = {kind_of_name(e.metric, e.metric) for e in finding.evidence if e.metric}
     complains = asked.symptoms or asked.complaints or WHY.search(asked.own)
-    if complains and about and about <= spoken(asked).kinds:
+    kinds = spoken(asked).kinds
+    if complains and about and about <= (kinds.union(SPEEDS) if kinds.intersection(SPEEDS) else kinds):
         return True
     return {"before", "after"} <= finding.data.keys() and any(c.between or c.compared for c in asked.complaints)

@@ -178,6 +178,7 @@ class Spoken:
         own = own[:LETTERS]
         words = re.findall(r"[a-z0-9_]+", own.lower())
         runs = [" ".join(words[i : i + n]) for n in (1, 2, 3) for i in range(len(words) - n + 1)]
+        runs += re.findall(r"[a-z_]{1,20}/[a-z_]{1,20}", own.lower())
         runs += [zh[i : i + n] for zh in re.findall(r"[一-鿿]+", own) for n in ZH for i in range(len(zh) - n + 1)]
         meant = {m[0] for run in runs if (m := metric_of(run))} | {q for run in runs if (q := quantity(run))}
         parts = frozenset(part for w in words for part in w.split("_"))

@@ -38,7 +38,7 @@ JUDGED = phrases(
     ("contradicted-denied", "the run agrees ({against}).", "运行证据与此一致（{against}）。"),
     ("unchecked", "unchecked: nothing that was read speaks for or against it.",
      "未能核实：读到的内容既不支持也不反对。"),
-    ("unchecked-hint", "unchecked: {for_} alone are too little.", "未能核实：只有 {for_}，证据太少。"),
+    ("unchecked-hint", "unchecked: {for_} alone: too little.", "未能核实：只有 {for_}，证据太少。"),
     ("no-run", "unchecked: no run was given.", "未能核实：没有给出运行目录。"),
 )  # fmt: skip
 MEMORIES = (("host", "主机"), ("GPU", "GPU"))

@@ -112,6 +112,23 @@ def test_a_symptom_that_the_person_told_is_no_diagnosis(tmp_path, question, stat
     assert ("Trouble was seen" in answer.text or "看到了异常" in answer.text) == (state == "inconclusive")
 
 
+SLOWER = "".join(
+    f"step {i} img/s {(1120 if i < 120 else 790) + LUCK.gauss(0, 9):.1f} sec/step "
+    f"{(0.91 if i < 120 else 1.29) + LUCK.gauss(0, 0.01):.4f} loss {2.4 - i / 800 + LUCK.gauss(0, 0.01):.4f}\n"
+    for i in range(240)
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "state"),
+    [("img/s is down by a third since step 120, root cause?", "inconclusive"), ("is this ok?", "diagnosed")],
+)
+def test_a_step_that_takes_longer_says_no_more_than_the_rate_that_fell(tmp_path, question, state):
+    answer = ask(question, [fill(tmp_path, {"train.log": SLOWER})])
+    top = answer.diagnosis.top
+    assert (answer.diagnosis.state, top and top.entry.id) == (state, "low-throughput")
+
+
 PROGRAM = """
 from transformers import Trainer
 trainer = Trainer(model=model, args=args, train_dataset=rows, eval_dataset=rows)
