@@ -183,7 +183,7 @@ def _by_member(lines: list[Line]) -> list[Line]:
 
 
 def _by_part(lines: list[Line]) -> list[Line]:
-    """Lines that a known measure and a numbered part of the model name (`code_entropy/q0`), as groups of the measure."""
+    """Lines named by a known measure and a numbered part of the model (`code_entropy/q0`), as groups of the measure."""
     named = {
         id(line): (m[1], m[2])
         for line in lines

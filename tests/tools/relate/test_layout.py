@@ -99,3 +99,12 @@ def weights(parted=(), step=30, shards=False, ranks=6):
 )  # fmt: skip
 def test_ranks_that_held_the_same_weights_and_do_not(tmp_path, rows, is_found):
     assert ("ranks-differ-in-weights" in told(tmp_path, {"crc.csv": rows})) == is_found
+
+
+@pytest.mark.parametrize(
+    ("talks", "is_found"), [(9000, True), (2000, False)], ids=["most of the time", "a usual share"]
+)
+def test_a_profile_full_of_collectives(tmp_path, talks, is_found):
+    rows = ["Name,Calls,Self CUDA total (ms)", f"ncclDevKernel_AllGather_RING_LL,400,{talks}",
+            "sm80_xmma_gemm_bf16,9000,4100", "flash_fwd_kernel,800,700"]  # fmt: skip
+    assert ("collectives-fill-profile" in told(tmp_path, {"kernels.csv": rows})) == is_found

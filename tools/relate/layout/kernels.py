@@ -1,5 +1,5 @@
 """Profiles by the names of what ran: kernels of another precision than the one that is set, copies beside kernels, and
-a program that waits in its loader.
+a program that waits in its loader or for the other cards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ HALF = bounded(r"bf16|fp16|f16|hgemm|s16816|half")
 COPY = bounded(r"memcpy.{0,6}(?:htod|host.?to.?device)|host.?to.?device.{0,8}cop")
 MOVES = bounded(r"memcpy|memset")
 LOADER = bounded(r"dataloader|data_?loader|__next__")
-FULL_SHARE, COPY_SHARE, LOADER_SHARE = 0.3, 0.15, 0.3
+COLLECTIVE = bounded(r"nccl\w{0,20}kernel|rccl|hccl|c10d::|all_?(?:reduce|gather|to_?all)|reduce_?scatter")
+FULL_SHARE, COPY_SHARE, LOADER_SHARE, COLLECTIVE_SHARE = 0.3, 0.15, 0.3, 0.5
 """Share of the profiled time from which on each is told. Own judgement."""
 HALVES = ("bf16", "fp16")
 
@@ -38,6 +39,7 @@ def looked(tables: Sequence[Table], settings: Settings) -> Iterator[Finding]:
         yield from _precision(table, spent, names, took, settings)
         yield from _copies(table, spent, names, took, profiles)
         yield from _loader(table, spent, names, took)
+        yield from _collectives(table, spent, names, took)
 
 
 def _profile(table: Table) -> tuple[Column, Column] | None:
@@ -100,6 +102,18 @@ def _loader(table: Table, spent: Column, names: np.ndarray, took: np.ndarray) ->
         yield _told(
             "loader-fills-profile", table, spent, names, took, waits, share,
             "of the profiled time is spent in the loader", "的时间花在数据加载器里",
+        )  # fmt: skip
+
+
+def _collectives(table: Table, spent: Column, names: np.ndarray, took: np.ndarray) -> Iterator[Finding]:
+    """Cards that talk, or wait for each other while they would, most of the time."""
+    talks = np.array([bool(COLLECTIVE.search(n.lower())) for n in names])
+    share = float(took[talks].sum() / took.sum())
+    if share >= COLLECTIVE_SHARE and not talks.all():
+        yield _told(
+            "collectives-fill-profile", table, spent, names, took, talks, share,
+            "of the profiled time are collectives between cards, waiting for other ranks included",
+            "的时间在做卡间集合通信（包括等待其他 rank）",
         )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ CODES = declare(
     ("communication-fills-step", LAYOUT, "a large share of a step is communication, on all ranks alike"),
     ("copies-fill-time", LAYOUT, "a profile spends its time on single copies between host and device"),
     ("kernels-contradict-precision", LAYOUT, "a profile has products in 32 bits where 16 are set"),
+    ("collectives-fill-profile", LAYOUT, "a profile spends most of its time in collectives between cards"),
     ("loader-fills-profile", LAYOUT, "a profile spends its time in the loader of the data"),
     ("link-below-others", LAYOUT, "the link of one port, card, host or pair is slower or narrower than all others"),
     ("slower-when-group-wider", LAYOUT, "trainings whose inner group is wider than a machine are the slow ones"),

@@ -26,8 +26,8 @@ def read_profiled(lines: Iterable[Line]) -> Iterator[Raw]:
         cells = CELLS.split(text)
         if HEAD.match(line.text[:1000]):
             names = [re.sub(r"\W+", "_", c.strip().lower()).strip("_") if "%" not in c else "" for c in cells]
-        elif names and len(cells) == len(names):
-            rows.append((line.number, dict(zip(names, cells, strict=True))))
+        elif names and 2 < len(cells) <= len(names):  # the last cells of a row may be empty
+            rows.append((line.number, dict(zip(names, cells, strict=False))))
     spent = next((c for c in PREFERRED if any(_seconds(row.get(c, "")) for _, row in rows)), None)
     table = Records()
     for number, row in rows if spent else ():
