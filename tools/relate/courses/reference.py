@@ -19,6 +19,8 @@ LEAST, POINTS, PARTS = 200, 10, 5
 """Points of a loss that is judged, of the other run's over the later half of the common way, and parts of that half."""
 SAME = 0.01
 """Share of the level by which the two lie apart at most in every part; own judgement."""
+ROUNDED = 1e-3
+"""Share of a value by which one course differs where two files print it. Own judgement."""
 BEGUN, FIRST, EARLY, ABOVE, LEAST_NATS, TRAINED = 10, 3, 10, 1.5, 0.7, 6.0
 """Points of two losses whose beginnings are compared, those of a beginning, the step up to which they may begin, times
 and nats by which one lies above the other, and the loss (nats) from which on weights are untrained. Own judgement."""
@@ -76,9 +78,16 @@ def begins_above(found: Sequence[Course]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _printed_twice(mine: Line, theirs: Line) -> bool:
+    """Whether two files hold one course: at the steps of both their values are equal, but for rounding."""
+    _, i, j = np.intersect1d(mine.x, theirs.x, return_indices=True)
+    apart = np.abs(mine.values[i] - theirs.values[j]) / np.maximum(np.abs(theirs.values[j]), 1e-9)
+    return len(i) >= POINTS and float(np.median(apart)) <= ROUNDED
+
+
 def _same(mine: Line, theirs: Line) -> Followed | None:
     begin, end = max(mine.x[0], theirs.x[0]), min(mine.x[-1], theirs.x[-1])
-    if end < 0.8 * mine.x[-1]:
+    if end < 0.8 * mine.x[-1] or _printed_twice(mine, theirs):
         return None
     other = theirs.only((theirs.x >= begin + 0.5 * (end - begin)) & (theirs.x <= end))
     if len(other) < POINTS:
