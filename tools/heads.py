@@ -213,8 +213,9 @@ def _rows(start: bytes) -> Iterator[dict[str, str]]:
         return
     cut = delimiter(first)
     columns = [column_key(c.strip()) for c in cells(first, cut)]
-    for line in lines:
-        yield dict(zip(columns, cells(line.strip(), cut), strict=False))
+    with suppress(csv.Error):  # a quoted cell may go over several lines
+        for row in csv.reader((f"{line.strip()}\n" for line in lines), delimiter=cut):
+            yield dict(zip(columns, row, strict=False))
 
 
 COUNTED_ROWS, BACK, FEW_LENGTHS = 6, 6, 4

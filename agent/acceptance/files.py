@@ -16,6 +16,7 @@ from ...tools.data.records.plain import JSON_BYTES, load_json
 from ...tools.findings import TriageError
 from ...tools.patterns import bounded
 from ...tools.reading import head
+from ...tools.tables.delimited import cut
 from .artifacts import files, search
 from .subject import MIN_POINTS, Observation, Subject, metric, missing, seen
 
@@ -84,10 +85,12 @@ def _records(path: Path) -> int:
         value = value if isinstance(value, (list, dict)) else ()
         return len(value)
     try:
-        lines = sum(bool(line.strip()) for line in head(path, JSON_BYTES).splitlines())
+        lines = head(path, JSON_BYTES).decode("utf-8", "replace").splitlines(keepends=True)
     except TriageError:
         return 0
-    return max(lines - (path.suffix == ".csv"), 0)
+    if path.suffix == ".csv":  # a quoted cell may go over several lines
+        return max(sum(any(row) for row in cut(lines, ",")) - 1, 0)
+    return sum(bool(line.strip()) for line in lines)
 
 
 @metric("metrics_present")

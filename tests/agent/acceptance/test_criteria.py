@@ -335,6 +335,8 @@ CASES = [
     ("sid_index_and_item_files_exist", "true", {}, {"out/b.index.json": "{", "out/b.item.json": '{"7": {"title": "x"}}', "train.log": log()}, None, "fail"),
     ("per_gpu_outputs_equal_splits", "true", {}, {"r/result_0.jsonl": docs(0, 4), "r/result_1.jsonl": docs(4, 4), "r/result.jsonl": docs(0, 8), "train.log": log()}, None, "pass"),
     ("per_gpu_outputs_equal_splits", "true", {}, {"r/result_0.jsonl": docs(0, 4), "r/result_1.jsonl": docs(4, 4), "r/result.jsonl": docs(0, 4), "train.log": log()}, None, "fail"),
+    ("per_gpu_outputs_equal_splits", "true", {}, {"r/out_0.csv": 'id,text\n1,"a\nb"\n', "r/out_1.csv": 'id,text\n2,c\n', "r/out.csv": 'id,text\n1,"a\nb"\n2,c\n', "train.log": log()}, None, "pass"),
+    ("per_gpu_outputs_equal_splits", "true", {}, {"r/out_0.csv": 'id,text\n1,"a\nb"\n', "r/out_1.csv": 'id,text\n2,c\n', "r/out.csv": 'id,text\n1,"a\nb\n\nc"\n', "train.log": log()}, None, "fail"),
     ("per_gpu_outputs_equal_splits", "true", {}, {"r/result_0.jsonl": docs(0, 4), "r/result_2.jsonl": docs(4, 4), "r/result.jsonl": docs(0, 8), "train.log": log()}, None, "fail"),
     ("per_gpu_outputs_equal_splits", "true", {}, {"r/result_0.jsonl": docs(0, 4), "r/result_1.jsonl": docs(4, 4), "train.log": log()}, None, "no-observation"),
     ("checkpoint_complete", "true", {}, {"train.log": log()}, None, "no-observation"),

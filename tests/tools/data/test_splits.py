@@ -39,3 +39,22 @@ def test_test_rows_that_stand_in_the_training_file_are_counted(tmp_path):
 )
 def test_other_pairs_are_not(tmp_path, files, result):
     assert checked(tmp_path, **files) == ([], result)
+
+
+def letters(first, n):
+    """Records of a CSV whose text goes over lines that all letters have."""
+    return ["name,body", *(f'guest{i},"Dear guest number {i}\nWe thank you for your visit\nThe whole team"'
+                           for i in range(first, first + n))]  # fmt: skip
+
+
+def test_a_record_is_a_record_however_many_lines_its_cells_have(tmp_path):
+    files = {"data__mail_train.csv": letters(0, 40), "data__mail_test.csv": letters(35, 10)}
+    assert checked(tmp_path / "shared", **files) == ([("test-rows-in-training", "S1", 5, 10)], "found")
+    files = {"data__mail_train.csv": letters(0, 40), "data__mail_test.csv": letters(70, 10)}
+    assert checked(tmp_path / "apart", **files) == ([], "clear")
+
+
+def test_a_quote_that_never_closes_makes_no_record_of_many_lines(tmp_path):
+    train = [*rows(0, 60), '"' + rows(60, 1)[0], *rows(61, 30)]
+    files = {"data__LOG_TRAIN.csv": train, "data__LOG_TEST.csv": rows(70, 10)}
+    assert checked(tmp_path, **files) == ([("test-rows-in-training", "S1", 10, 10)], "found")

@@ -117,3 +117,16 @@ def test_two_models_are_compared_on_the_same_part_alone(tmp_path, head, short, l
     rows = [f"{m},{part},{n},{score:.3f}" for m, more in (("ant", 0.0), ("bee", far))
             for part, n, score in ((short, 1100, 0.31 + more), (long, 1180, 0.72 + more))]  # fmt: skip
     assert ("score-differs" in codes(tmp_path, head, rows)) is told
+
+
+def judged(where):
+    """Answers of two models, with what a judge said of them or how the judge was set, in the record of the score."""
+    rows = [{"model": m, "task": "rules", "verdict": {"score": 20.0 + 60 * (m == "b"), **where(m)}} for m in "ab"]
+    return [json.dumps({"model": r["model"], "task": r["task"], "judgement": r["verdict"]}) for r in rows]
+
+
+def test_what_a_judge_said_is_no_way_of_measuring(tmp_path):
+    said = judged(lambda m: {"passed": m == "b", "why": f"rule {m} was kept"})
+    assert "eval-settings-differ" not in codes(tmp_path, *said[:1], said[1:], "said.jsonl")
+    was_set = judged(lambda m: {"judge_version": f"v{ord(m)}"})
+    assert "eval-settings-differ" in codes(tmp_path, *was_set[:1], was_set[1:], "set.jsonl")

@@ -1,5 +1,7 @@
 """Trials that end well or badly: by a setting, or by chance."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,28 @@ def test_what_each_epoch_was_scored_is_no_setting(tmp_path, say):
 def test_a_data_set_that_comes_again_is_one(tmp_path, names):
     rows = [(i, names[i % 2], 1.9 + 0.8 * (i % 2) + 0.01 * i) for i in range(6)]
     assert codes(tmp_path, "trial,dataset,final_loss", rows) == ["outcome-follows-setting"]
+
+
+def asked(i, failed):
+    """A request as a client writes it down: how it was sampled, where an answer came at all."""
+    drawn = {"sampling": {"temperature": 0.7, "top_p": 0.9}, "answer": f"so {i}"}
+    return {"request": i, "sent": None if failed else drawn, "error": "timeout after 30 s" if failed else "none, ok"}
+
+
+def test_what_is_missing_because_a_trial_failed_is_no_setting(tmp_path):
+    def found(rows):
+        (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        return [f.code for f in tried(list(read_tables(tmp_path / "calls.jsonl", "calls.jsonl")), Settings())]
+
+    assert found([asked(i, i == 4) for i in range(7)]) == []
+    warm = [asked(i, False) | {"error": "timeout after 30 s" if i > 3 else "none, ok"} for i in range(7)]
+    for i, row in enumerate(warm):
+        row["sent"]["sampling"]["temperature"] = 1.8 if i > 3 else 0.2
+    assert found(warm) == ["outcome-follows-setting"]
+
+
+def test_an_outcome_that_stays_as_it_was_is_no_failure(tmp_path):
+    rows = [(i, "north" if i < 4 else "south", "unchanged" if i < 4 else "ok") for i in range(8)]
+    assert codes(tmp_path, "trial,dataset,outcome", rows) == []
+    rows = [(i, name, "hangs" if name == "north" else end) for i, name, end in rows]
+    assert codes(tmp_path, "trial,dataset,outcome", rows) == ["outcome-follows-setting"]

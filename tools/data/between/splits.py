@@ -1,7 +1,7 @@
 """Rows of a test file that stand word for word in the training file of the same name, whatever format the rows have.
 
 Records that a reader of data knows are compared by `similar`, small changes included; this is for rows of any other
-shape (`LOG_TRAIN.csv` and `LOG_TEST.csv` without a head), line by line.
+shape (`LOG_TRAIN.csv` and `LOG_TEST.csv` without a head), record by record: a quoted cell may go over several lines.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from pathlib import PurePosixPath
 from ...findings import Check, Evidence, Finding, Report, Severity, TriageError, clean, declare
 from ...reading import head
 from ...run import Artifact, Run
+from ...tables.delimited import cut
 
 CHECK = "rows of the test file in the training file"
 CODES = declare(
     "splits", ("test-rows-in-training", CHECK, "rows of the test file stand word for word in the training file")
 )
 SPLIT = re.compile(r"(?i)(?<![a-z])(?:(train(?:ing)?)|(test|eval(?:uation)?|val(?:id(?:ation)?)?|dev))(?![a-z])")
-ROWS = frozenset((".csv", ".tsv", ".jsonl"))
+ROWS = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
+"""Endings of files of rows, and what parts the cells of a row."""
 KINDS = ("table", "log", "metrics", "document")
 """Kinds of files that nobody else compares row by row; rows with a clock may be taken for a log."""
 LIMIT = 4 << 20
@@ -28,7 +30,7 @@ LIMIT = 4 << 20
 PAIRS = 20
 """Pairs of files that are compared."""
 LONG = 20
-"""Bytes of a row below which equal ones may be chance (labels, numbers). Own judgement."""
+"""Letters of a row below which equal ones may be chance (labels, numbers). Own judgement."""
 FEW, SHARE = 3, 0.2
 """Rows, and share of the test file, from which on it is no accident. Own judgement."""
 
@@ -58,10 +60,10 @@ def _pairs(run: Run) -> Iterator[tuple[Artifact, Artifact]]:
 
 def _compared(train: Artifact, held: Artifact) -> Finding | None:
     try:
-        known, rows = set(_rows(train)), [*_rows(held)]
+        trained, rows = _rows(train), _rows(held)
     except TriageError:
         return None
-    first = next(iter(_rows(train)), b"")
+    known, first = set(trained), trained[0] if trained else ""
     rows = rows[1:] if rows[:1] == [first] and len(rows) > FEW else rows  # a head row, perhaps
     shared = [i for i, row in enumerate(rows) if row in known]
     if len(shared) < FEW or len(shared) < SHARE * len(rows):
@@ -72,10 +74,18 @@ def _compared(train: Artifact, held: Artifact) -> Finding | None:
         f"{len(shared)} of {len(rows)} rows of {held.name} stand word for word in {train.name}: a score on them "
         "measures memory.",
         f"{held.name} 的 {len(rows)} 行中有 {len(shared)} 行原样出现在 {train.name} 中：在它们上的得分只反映记忆。",
-        (Evidence(held.name, text=clean(rows[shared[0]].decode("utf-8", "replace"), 200)), Evidence(train.name)),
+        (Evidence(held.name, text=clean(rows[shared[0]], 200)), Evidence(train.name)),
         {"shared": len(shared), "rows": len(rows)},
     )
 
 
-def _rows(artifact: Artifact) -> Iterator[bytes]:
-    return (row for line in head(artifact.path, LIMIT).splitlines() if len(row := line.strip()) >= LONG)
+def _rows(artifact: Artifact) -> list[str]:
+    """Its records, or its lines where quotes do not make records of one width of them."""
+    lines = head(artifact.path, LIMIT).decode("utf-8", "replace").splitlines(keepends=True)
+    separator = ROWS[artifact.path.suffix.lower()]
+    if separator and any('"' in line for line in lines):
+        *whole, last = (cells for cells in cut(lines, separator) if cells)  # the last one may be cut off
+        records = [separator.join(cells) for cells in whole]
+        closed = separator.join(last).count("\n") <= max((r.count("\n") for r in records), default=0)
+        lines = [*records, separator.join(last)] if closed and len({*map(len, whole)}) == 1 else lines
+    return [row for line in lines if len(row := line.strip()) >= LONG]

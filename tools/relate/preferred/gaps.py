@@ -1,7 +1,8 @@
 """Preference pairs whose two answers were scored nearly alike, and whether the pairs were picked so.
 
 A pair is told by two columns that are one another's but for a word: `q_winner` and `q_loser`, `优选分` and `劣选分`.
-That they are labels and no measurement shows by their order: the better one is not below the other. Where the
+That they are labels and no measurement shows by their order: the better one is not below the other; a handful of whole
+numbers without that order are codes of what was chosen. Where the
 candidates of the prompts are kept, the place of the rejected answer among them says how the pairs were picked.
 """
 
@@ -36,6 +37,9 @@ NO_SCORE = bounded(
     r"(?:^|_)(?:len|lens|length|tokens?|tok|chars?|words?|n|num|count|id|idx|log_?p\w*|nll|ppl|loss|time|seed)(?:_|$)"
     r"|长度|字数|词数|编号|损失"
 )
+SCORED = bounded(r"(?:^|_)(?:scores?|ratings?|rewards?|grades?|marks?|quality|points?)(?:_|$)|分")
+KINDS = 12
+"""Different whole numbers up to which both sides may be codes (which tool, which target). Own judgement."""
 CANDIDATES, PLACED = 3, 0.9
 """Candidates of a prompt at least, and share of the pairs that are picked by one rule."""
 
@@ -50,7 +54,21 @@ def gaps(tables: Sequence[Table]) -> Iterator[Finding]:
 
 
 def _sides(table: Table) -> Iterator[tuple[Column, Column]]:
-    """Scores of both sides."""
+    """Scores of both sides: what is called a score, where anything is."""
+    found = [*_named_sides(table)]
+    called = [(a, b) for a, b in found if SCORED.search(plain(a.name))]
+    yield from called or [(a, b) for a, b in found if not _codes(a.values, b.values)]
+
+
+def _codes(chosen: np.ndarray, rejected: np.ndarray) -> bool:
+    """Whether both sides are a handful of whole numbers, of which what was chosen is below the other again and again."""
+    both = chosen[np.isfinite(chosen) & np.isfinite(rejected)], rejected[np.isfinite(chosen) & np.isfinite(rejected)]
+    every = np.unique(np.concatenate(both))
+    return len(every) <= KINDS and not (every % 1).any() and bool((both[0] >= both[1]).mean() < ORDERED)
+
+
+def _named_sides(table: Table) -> Iterator[tuple[Column, Column]]:
+    """Numbers of both sides, by their names."""
     numeric = {plain(c.name): c for c in table.columns if c.values.dtype.kind == "f"}
     for name, column in numeric.items():
         for better, worse in (s.split() for s in SIDES):

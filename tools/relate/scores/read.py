@@ -128,7 +128,8 @@ def _rows(table: Table, around: Mapping[str, str]) -> Iterator[Scored]:
     if way is not None and len(table) > MOST_ROW and not isinstance(said["item"], Column):
         return  # measured all along the training: a series, not a row of checkpoints
     told_of: dict[str, Where] = {**around, **beside}
-    named = [(name, where) for name, where in told_of.items() if SETUP.search(name) and not _no_setup(name, where)]
+    named = [(name, where) for name, where in told_of.items() if SETUP.search(name) and not _no_setup(name, where)
+             and not _verdict(where, scores)]  # fmt: skip
     taken = [*said.values(), *(where for _, where in named)]
     parts = [c for c in beside.values() if not any(c is t for t in taken) and _parts(c)]
     keys: Where = next((c for c in table.columns if c.name == KEY), "")
@@ -189,6 +190,14 @@ def _no_setup(name: str, where: Column | str) -> bool:
         or (bool(MEASURED.search(name)) and _number(_cell(where, 0)) is not None)
         or (VERSIONS.fullmatch(name) is not None and len(values) > 2 and len(set(values)) == len(values))
     )
+
+
+def _verdict(where: Column | str, scores: Sequence[Column]) -> bool:
+    """Whether a column is what a judge said, and no setting: it stands in the record in which the judge's score stands,
+    and only that record is called after the judge (`judgement.passed` beside `judgement.score`)."""
+    record, dot, own = where.name.rpartition(".") if isinstance(where, Column) else ("", "", "")
+    held = dot and any(c.name.rpartition(".")[0] == record for c in scores)
+    return bool(held and not SETUP.search(plain(own)) and not MODEL.search(plain(own)))
 
 
 Where = Column | str

@@ -107,6 +107,7 @@ def _broken(some: Trials) -> Iterator[Turn]:
         return
     for factor, (column, values) in column_of.items():
         pairs = [(i, j) if bad[i] else (j, i) for i, j in _alike(some, factor) if bad[i] != bad[j]]
+        pairs = [(i, j) for i, j in pairs if not _unreached(some.table, column, i, j)]
         if not pairs or np.mean([bad[k] for i, _ in pairs for k in _again(some, i)]) <= MOSTLY:
             continue
         ill, well = {values[i] for i, _ in pairs}, {values[j] for _, j in pairs}
@@ -122,6 +123,19 @@ def _broken(some: Trials) -> Iterator[Turn]:
         rows = list(dict.fromkeys(r for pair in pairs for r in pair))
         yield Turn(factor, how, way, _values(said, [i for i, _ in pairs]), _values(said, [j for _, j in pairs]),
                    tuple(rows))  # fmt: skip
+
+
+def _unreached(table: Table, column: Column, ill: int, well: int) -> bool:
+    """Whether a trial has no value of a setting because it ended before that part of its record was written: all that
+    stands in the same part, which the other trial has, is missing too."""
+    part, dot, _ = column.name.rpartition(".")
+    beside = [c for c in table.columns if dot and c.name.startswith(f"{part}.") and not _missing(c, well)]
+    return len(beside) > 1 and _missing(column, ill) and all(_missing(c, ill) for c in beside)
+
+
+def _missing(column: Column, row: int) -> bool:
+    value = column.values[row]
+    return bool(np.isnan(value)) if column.values.dtype.kind == "f" else not str(value).strip()
 
 
 def _shown(column: Column) -> list[str]:

@@ -55,7 +55,7 @@ WORSE = bounded(r"loss|(?:^|_)(?:ce|nll|ppl|perplexity|xent|bpb|error)(?:_|$)|�
 ENDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("oom", bounded(r"(?i)\boom\b|out.?of.?memory|显存不足|显存溢出|爆显存")),
     ("breaks", bounded(r"(?i)\bnan\b|\binf\b|diverg|blew|blow|explo|spik|发散|爆炸|飞了|非数|不收敛|崩")),
-    ("fails", bounded(r"(?i)fail|crash|error|time.?out|hang|hung|abort|失败|超时|卡死|挂|中断|报错")),
+    ("fails", bounded(r"(?i)fail|crash|error|time.?out|(?<![a-z])(?:hang|hung)|abort|失败|超时|卡死|挂|中断|报错")),
     ("fine", bounded(r"(?i)\b(?:ok|fine|good|normal|stable|done|success\w{0,4}|pass\w{0,2}|yes)\b|complet|finish|converg"
                      r"|finite|healthy|正常|稳定|完成|成功|收敛|通过|平稳")),
 )  # fmt: skip

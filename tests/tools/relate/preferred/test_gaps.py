@@ -59,3 +59,22 @@ def test_the_candidates_say_that_the_second_best_was_taken(tmp_path, second, sai
         pools.append(json.dumps({"qid": f"q{i}", "marks": listed if form == "json" else spaced}))
     found = told(tmp_path, {"duos.csv": "\n".join(rows), "drawn.jsonl": "\n".join(pools)})
     assert [("second best of 4" in f.message) for f in found] == [True] * said
+
+
+def acts(n=60):
+    """(what was done, what was not) of pairs, by number."""
+    rng = random.Random(9)
+    return [(rng.randrange(4), rng.randrange(4)) for _ in range(n)]
+
+
+def test_numbers_of_what_was_chosen_are_no_scores(tmp_path):
+    picks = [{"id": f"p{i}", "picked": {"good_move": a, "bad_move": b}} for i, (a, b) in enumerate(acts())]
+    assert told(tmp_path, {"moves.jsonl": "\n".join(map(json.dumps, picks))}) == []
+
+
+def test_ratings_in_whole_numbers_are_scores_and_what_is_called_so_goes_before_the_rest(tmp_path):
+    rows = [f"r{i},{4 + i % 2},{4 + i % 2 - (i % 5 == 0)}" for i in range(60)]  # most pairs are equal
+    assert len(told(tmp_path, {"given.csv": "\n".join(["id,grip_better,grip_worse", *rows])})) == 1
+    rows = [f"s{i},{a},{b},{9 - i % 3},{2 + i % 3}" for i, (a, b) in enumerate(acts())]
+    head = "id,act_better,act_worse,score_better,score_worse"
+    assert told(tmp_path, {"both.csv": "\n".join([head, *rows])}) == []
