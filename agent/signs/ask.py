@@ -14,6 +14,7 @@ from ...knowledge.entry import Entry
 from ...knowledge.sign import Part, Sign, parse_sign
 from ...tools.findings import Check, Finding, Report, Severity
 from ...tools.relate.line import CLOCK
+from ...tools.relate.moves import Move
 from ...tools.relate.relate import Related
 from ...tools.relate.siblings import taken_from
 from .held import Asked, Held
@@ -152,6 +153,8 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
         return True
     if link == "with" and a.move is b.move is None and a.span is b.span is None:
         return _in_one_file(a, b)
+    if _of_other_starts(a.move, b.move):
+        return False
     if b.span is None and b.move is not None and a.span is not None:
         return b.move.still(*a.span) or b.move.way == "flat"
     if a.span is None or b.span is None or (a.span[1] > CLOCK) != (b.span[1] > CLOCK):
@@ -161,6 +164,14 @@ def _linked(link: str, a: Held, b: Held, asked: Asked) -> bool:
         return a.span[1] + slack >= b.span[0] and b.span[1] + slack >= a.span[0]
     first, second = (a.span, b.span) if link == "before" else (b.span, a.span)
     return first[1] <= second[1] and first[0] < second[0]
+
+
+def _of_other_starts(a: Move | None, b: Move | None) -> bool:
+    """Whether two measures of one file were written by different starts, one behind the other."""
+    if a is None or b is None or a.line.file != b.line.file or a.line.attempt == b.line.attempt:
+        return False
+    mine, theirs = a.line.at, b.line.at
+    return len(mine) > 0 < len(theirs) and bool(mine.max() < theirs.min() or theirs.max() < mine.min())
 
 
 def _in_one_file(a: Held, b: Held) -> bool:

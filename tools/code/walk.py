@@ -88,8 +88,8 @@ class Walk:
         elif isinstance(node, (ast.Try, ast.TryStar)):
             for part in (node.body, node.orelse, node.finalbody):
                 self.block(part, at, stack)
-            for handler in node.handlers:
-                self.block(handler.body, _under(at, guards=(handler.type or ast.Constant(True), True)), stack)
+            for handler in node.handlers:  # what it catches is not what usually happens
+                self.block(handler.body, _under(at, guards=(ast.Constant(False), True)), stack)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield) and self.waiting and self.waiting[-1]:
             body, outer, above = self.waiting[-1].pop()
             self.block(body, _under(outer, contexts=at.contexts[len(outer.contexts) :]), above)

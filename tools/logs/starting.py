@@ -23,10 +23,17 @@ CODES = declare(
     "starting",
     ("log-ends-in-startup", CHECK, "the log stops in the middle of the start-up, with no error"),
     ("log-ends-at-meeting", CHECK, "the log stops where the processes form their group, before any weights are loaded"),
+    (
+        "starts-without-a-step",
+        CHECK,
+        "a training was started several times, and none of the starts logs a step or an end",
+    ),
 )
 
 SHORT = 8
 """Lines below which a log is a few pasted lines, which end anywhere."""
+AGAIN = 3
+"""Starts of which none logs anything from which on that is no accident: one was stopped to change something."""
 STAGES = 2
 """Different stages of a start that a log must show."""
 NEAR_END = 25
@@ -110,7 +117,7 @@ _LEAKED = "resource_tracker"
 
 
 def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool) -> Iterator[Finding]:
-    """One finding for each log that ends in the start-up.
+    """One finding for each log that ends in the start-up, or of which no start got any further.
 
     Silent where the program trains or serves, where anything explains the end, where a line behind the last stage says
     that it is over, in a few pasted lines, and while the log may still be written.
@@ -123,9 +130,13 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
     ends = [f for f in found if f.severity < Severity.S3 or EARLIER in f.data]
     blamed = {one_log(e.file) for f in ends for e in f.evidence if e.file}
     for name, text in texts.items():
-        if trained or one_log(name) in blamed or not _quiet(text):
+        if trained or one_log(name) in blamed:
             continue
         said = [(n, line) for n, line in (*text.head, *text.tail) if line.strip() and not _BESIDE.search(line)]
+        if none := _none_of_many(name, text, said):
+            yield none
+        if none or not _quiet(text):
+            continue
         told = [(n, line) for n, line in said if n > text.lines - NEAR_END]
         stages = [s for s in KNOWN if any(s.tells.search(line) for _, line in said)]
         if len(stages) < STAGES or not told or OVER.search(told[-1][1]) or _past_start(said, told):
@@ -134,6 +145,27 @@ def starting(texts: Mapping[str, Text], found: Iterable[Finding], trained: bool)
         if last is not None and not any(OVER.search(line) for _, line in told[last[0] + 1 :]):
             meets = last[1].name == MEETS and not any(s.name in LOADS for s in stages)
             yield _at_meeting(name, *told[-1]) if meets else _finding(name, text, last[1], *told[-1])
+
+
+def _none_of_many(name: str, text: Text, said: Sequence[tuple[int, str]]) -> Finding | None:
+    """The finding on a log of many starts of a training, of which none says a number, an error or an end."""
+    life, n = text.life, len(text.life.starts) + 1
+    counts = any(c.done > 1 for c in text.counts.values())
+    logged = life.attempts or life.serves or life.alive > max(life.starts, default=0) or counts or text.broken
+    trains = any(KNOWN[-1].tells.search(line) or _RUNS.search(line) for _, line in said)
+    if n < AGAIN or logged or not trains or any(OVER.search(line) for _, line in said) or _still_written(text):
+        return None
+    line, words = max(said)
+    last = clean(split_prefix(words)[1])
+    return Finding(
+        "starts-without-a-step", Severity.S2,
+        f"{name}: {n} starts, none reached a logged step, and none says an error or an end; the last stops after "
+        f"`{last}` (line {line}). If nothing was logged elsewhere, each was stopped or killed in or before its first "
+        "epoch: look at the terminal, the scheduler and the kernel's log of the last one.",
+        f"{name}：共启动 {n} 次，没有一次记录到任何一步，也没有报错或结束；最后一次停在 `{last}`（第 {line} 行）之后。"
+        "若别处也没有日志，则每次都在第一个 epoch 之前或之中被中断：请查看最后一次的终端、调度器与内核日志。",
+        (Evidence(name, line, text=last), *(Evidence(name, at) for at in life.starts[-2:])), {"starts": n},
+    )  # fmt: skip
 
 
 def _past_start(said: Sequence[tuple[int, str]], told: Sequence[tuple[int, str]]) -> bool:

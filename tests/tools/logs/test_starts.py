@@ -57,6 +57,42 @@ def test_a_line_of_the_loop_is_no_start(tmp_path: Path):
     assert [len(s) for s in losses] == [40]
 
 
+BOOT = ["2024-03-01 10:00:00 INFO Starting the trainer", "2024-03-01 10:00:02 INFO corpus in memory",
+        "2024-03-01 10:00:03 INFO encoder has 12 layers"]  # fmt: skip
+
+
+def halves(n: int, top: float) -> list[str]:
+    return [
+        line
+        for i in range(n)
+        for line in (f"mean train loss {top - i / 10:.3f}", f"mean dev loss {top / 2 - i / 30:.3f}")
+    ]
+
+
+def test_starts_that_got_less_far_than_the_next_are_starts(tmp_path: Path):
+    lines = [BOOT[0], *BOOT[:2], BOOT[0], *BOOT, *halves(6, 3.0), *BOOT, *halves(6, 9.0)]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    table = read_run(discover(tmp_path)).table
+    assert {len(s) for s in table if "loss" in s.metric} == {6}
+    assert len({s.attempt for s in table if "loss" in s.metric}) == 2
+
+
+def test_a_line_that_one_start_prints_twice_begins_no_other(tmp_path: Path):
+    boot = ["Loading a corpus", "corpus in memory", "Loading a corpus", "corpus in memory", "encoder is built"]
+    lines = [*boot, *(f"loss: {3 - i / 100:.4f}" for i in range(20))]
+    (tmp_path / "train.log").write_text("\n".join(lines * 2) + "\n")
+    losses = [s for s in read_run(discover(tmp_path)).table if s.metric == "loss"]
+    assert [(len(s), s.attempt) for s in losses] == [(20, ""), (20, "#2")]
+
+
+def test_what_one_start_logs_under_two_names_is_one_attempt(tmp_path: Path):
+    only = [f"mean train loss {2 - i / 10:.3f}" for i in range(5)]
+    lines = [*BANNER, *only, *BANNER, *halves(6, 3.0)]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    table = [s for s in read_run(discover(tmp_path)).table if "loss" in s.metric and s.lines.min() > len(BANNER) + 5]
+    assert [s.attempt for s in table] == ["#2", "#2"]
+
+
 def test_a_server_that_is_shut_down_has_not_crashed(tmp_path: Path):
     serving = ["INFO 08-21 10:00:00 Application startup complete."] * 3
     dead = ["ERROR async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue."]
@@ -119,6 +155,31 @@ def test_the_two_streams_of_one_job_are_one_log(tmp_path: Path, out: str, err: s
         (tmp_path / name).write_text("\n".join(lines) + "\n")
         os.utime(tmp_path / name, (time.time() - 7200,) * 2)
     assert ("log-ends-in-startup" in graded(scan(discover(tmp_path)))) == told
+
+
+RESTARTED = ["10:00:01 INFO Starting segmentation pipeline", "10:02:10 INFO Starting segmentation pipeline",
+             "10:04:31 INFO Starting segmentation pipeline", "10:05:00 INFO Start training epoch 1",
+             "10:40:52 INFO Starting segmentation pipeline", "10:41:20 INFO Start training epoch 1"]  # fmt: skip
+
+
+def test_many_starts_of_which_none_logs_a_step_are_a_finding(tmp_path: Path):
+    found = next(f for f in written(tmp_path, RESTARTED).findings if f.code == "starts-without-a-step")
+    assert (str(found.severity), found.data["starts"], found.evidence[0].line) == ("S2", 4, 6)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*RESTARTED, "10:59:00 INFO epoch 1 done"],
+        [*RESTARTED, *steps(12)],
+        [*RESTARTED, *ERROR],
+        [line for line in RESTARTED if "epoch" not in line],
+        RESTARTED[3:],
+    ],
+    ids=["it ends", "the last one trains", "an error says why", "no training", "started twice"],
+)
+def test_silent_where_a_start_says_more(lines: list[str], tmp_path: Path):
+    assert "starts-without-a-step" not in graded(written(tmp_path, lines))
 
 
 def test_a_log_that_stops_after_a_model_was_loaded_but_answers_nobody_is_one(tmp_path: Path):

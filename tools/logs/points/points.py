@@ -6,6 +6,8 @@ they fall all the time: then several unmarked ranks write into one file and the 
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -39,6 +41,9 @@ INTERLEAVED_SHARE = 0.1
 
 RUNS = 64
 """Runs that somebody appended to one file."""
+
+_Part = list[tuple[tuple[str, str], Arrays, str]]
+"""The series of one attempt of a stream: (metric, key), arrays, and what their steps are."""
 
 
 class Store:
@@ -276,15 +281,22 @@ class Store:
         for (_, stream_rank), stream in self.streams.items():
             at_rank = stream_rank if stream_rank is not None else rank
             before: list[Series] = []
-            number = 1
+            taken = Counter[int]()
             for part in self._attempts(stream):
-                name = attempt + (f"#{number}" if number > 1 else "")
+                start = self._start(part) if self.starts else 1 + len(taken)
+                again = f".{taken[start] + 1}" if taken[start] else ""
+                name = attempt + (f"#{start}{again}" if start > 1 or again else "")
                 made = [Series(*head, *arrays, file, name, at_rank, is_) for head, arrays, is_ in part]
                 if not printed_again(before, made):
                     yield from made
-                    before, number = made, number + 1
+                    before = made
+                    taken[start] += 1
 
-    def _attempts(self, stream: Stream) -> list[list[tuple[tuple[str, str], Arrays, str]]]:
+    def _start(self, part: _Part) -> int:
+        """By which start an attempt is numbered, so that those of several streams belong together."""
+        return 1 + bisect_right(self.starts, min(int(arrays[2].min(initial=1 << 60)) for _, arrays, _ in part))
+
+    def _attempts(self, stream: Stream) -> list[_Part]:
         """For each attempt of a stream: (metric, key), arrays and the meaning of the steps of each series."""
         chosen = names_of(stream.points)
         steps, step_is = numbered(stream, self.every)
@@ -293,7 +305,7 @@ class Store:
         unseen = stream.stepless or stream.by_line or stream.borrowed
         falls = {*([] if mixed else stream.falls), *(self.starts if unseen else ())}
         bounds = np.array(sorted(falls), dtype=np.int64)
-        parts: dict[int, list[tuple[tuple[str, str], Arrays, str]]] = {}
+        parts: dict[int, _Part] = {}
         for key, points in stream.points.items():
             metric, scale = chosen[key]
             part_is, points = step_is, points

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -46,7 +47,7 @@ ROUNDS = 4
 RESTARTS = 10_000
 """Starts of one file that are told apart."""
 STARTS = bounded(
-    rb"start|launch|initiali|run\s?run|loading|usingdevice|device|argument|args|config|namespace|seed|begin|command"
+    rb"start|launch|initiali|build|run\s?run|loading|usingdevice|device|argument|args|config|namespace|seed|begin|command"
     rb"|torchrun|python|\xe5\xbc\x80\xe5\xa7\x8b|\xe5\x90\xaf\xe5\x8a\xa8|runrun",
     re.IGNORECASE,
 )
@@ -216,6 +217,8 @@ class Opening:
         if not opening:
             return ()
         opening.sort()
+        if anew := next(filter(None, (self._over_again(key, opening) for _, key in opening[:3])), None):
+            return anew
         first, end = opening[0][0], opening[-1][0]
         lead = [key for _, key in opening[:3]]
         reach, found = 2 * (end - first) + OPENING, list[int]()
@@ -229,6 +232,16 @@ class Opening:
             if again > len(opening) / 2 and led > len(lead) / 2:
                 found.append(line)
         return () if _evenly(found) else tuple(found)
+
+    def _over_again(self, lead: bytes, opening: Sequence[tuple[int, bytes]]) -> tuple[int, ...]:
+        """The starts of a program whose first ones got less far than the opening goes: each has a line of the lead, if
+        that says so. As many of that line each time, before others follow, are one program's own."""
+        places, end = self.places[lead], opening[-1][0]
+        if len(places) < 2 or not places[1] <= end < places[-1] or not STARTS.search(lead):
+            return ()
+        further = sorted(n for first, key in opening if first > places[1] for n in self.places[key])
+        rounds = Counter(bisect_left(further, line) for line in places)
+        return tuple(places[1:]) if len({*rounds.values()}) > 1 else ()
 
     def _within(self, key: bytes, line: int, reach: int) -> bool:
         places = self.places[key]
