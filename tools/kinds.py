@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
+from .data.records.answered import SAMPLED, is_episode, is_sampled, is_transcript
 from .heads import (
     ARRAYS,
     MARKUP,
@@ -120,16 +121,8 @@ _TEXT_COLUMN = re.compile(
     rb"(?:^|[,\t])\"?(?:text|prompt|question|answer|instruction|input|output|content|chosen|response)\"?(?:[,\t\r]|$)",
     _I,
 )
-_ENDED = bounded(
-    r"(?i)(?:^|[,;\t{ ])['\"]?(?:(?:finish|stop|end)(?:ed|ped)?_?(?:reason|cause|by)|why|(?:结束|停止|终止)原因)['\"]?\s{0,4}(?:[,;\t:\r\n]|$)"
-    .encode()
-)  # fmt: skip
-"""A column that says why a text ended: somebody sampled it."""
-_ASKED = re.compile(
-    r"(?i)['\",;\t{ ](?:prompts?|question|query|input|instruction|messages|conversations?|chosen|source|context|problem"
-    r"|提示词?|问题|输入|题目)['\",;\t: ]".encode()
-)
-"""A column of what was asked, without which texts train nobody."""
+_PAIRED = re.compile(rb"['\"]rejected['\"]\s*:")
+"""Records of an answer beside a worse one: to learn from, whatever was drawn or scored to make them."""
 _NESTED = re.compile(rb"\s*\[\s*\{[^{}]{0,400}\{")
 """A list of records with records in them, which only a reader of the whole document can join."""
 _EVAL_KEY = re.compile(
@@ -144,10 +137,6 @@ _CONFIG_KEY = re.compile(
     _I,
 )  # fmt: skip
 _REQUEST = re.compile(rb"['\"](?:messages|prompt)['\"]\s{0,16}:")
-_SAMPLED = re.compile(
-    rb"['\"](?:repetition_penalty|temperature|(?:top|min)_[pk]|max(?:_completion|_new)?_tokens|stream)['\"]\s{0,16}:"
-)
-_GIVEN = re.compile(rb"['\"](?:outputs?|responses?|completions?|generat\w{1,8}|repl(?:y|ies)|answers?)['\"]\s{0,16}:")
 _RESULT = re.compile(rb"['\"](?:results?|scores?|metrics|win_?rate|f1|pass@\d{1,4})['\"]\s{0,16}:", _I)
 _MOST_SAMPLED = 2048  # bytes of a file that holds parameters of sampling and nothing else
 _PYTHON_SETTINGS = (  # an object of settings, of which every name begins with a letter (five times as fast), or a name that is set
@@ -287,7 +276,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         if (csv_header(first) and not grouped(head)) or SCALAR_TABLE.match(first.strip()):
             return Recognised("metrics", "table with a step and a metric column")
         texts = _texts_below(head)
-        if texts and _is_sampled(first):
+        if texts and is_sampled(first):
             return by_name or Recognised("generations", "texts beside why they ended, or how they were drawn")
         if texts or classed(first):
             return by_name or Recognised("data", "table with a text column")
@@ -296,18 +285,20 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
         return Recognised("stack", "flight-recorder keys")
     lines = suffix in (".jsonl", ".ndjson") or (first.rstrip().endswith(b"}") and head.count(b"\n") > 1)
     records, nested = lines or head.lstrip()[:1] == b"[", head.lstrip()[:1] == b"[" and _NESTED.match(head)
+    if lines and is_episode(first):
+        return Recognised("table", "steps of an agent with what each paid")
     if records and not (nested or _TEXT_KEY.search(first if lines else head) or grouped(head)) and metric_records(head):
         return Recognised("metrics", "records with step and metric keys")
     if not records and (by_name is None or by_name.kind in ("eval", "generations")) and _is_sampling(head):
         return Recognised("config", "parameters of sampling")
     if by_name and by_name.kind in ("tokenizer", "eval", "generations"):
         return by_name
-    if lines and _TEXT_KEY.search(head) and _is_sampled(first):
+    if lines and _TEXT_KEY.search(head) and is_sampled(first):
         return Recognised("generations", "texts beside why they ended, or how they were drawn")
     if records and exported(head) and not by_name:
         return Recognised("table", "messages with the times at which they were sent")
     if records and _TEXT_KEY.search(head):
-        if lines and metric_records(first):
+        if lines and metric_records(first) and not _PAIRED.search(first):
             return Recognised("generations", "texts beside a step and a reward")
         return Recognised("data", "records with text keys")
     if records or SCORED_TASKS.match(head):
@@ -315,7 +306,7 @@ def _structured(name: str, suffix: str, head: bytes, by_name: Recognised | None)
     settings = len(_CONFIG_KEY.findall(head))
     if (settings and not scored(head, settings)) or re.search(r"config|cfg|args|settings|params", name, _I):
         return Recognised("config", "JSON with configuration keys or such a name")
-    if _REQUEST.search(head) and _SAMPLED.search(head):
+    if _REQUEST.search(head) and SAMPLED.search(head):
         return Recognised("config", "request to a server: a prompt and sampling parameters")
     if _EVAL_KEY.search(head):
         return Recognised("eval", "JSON with evaluation metrics")
@@ -329,17 +320,11 @@ def _texts_below(head: bytes) -> bool:
     return any(_TEXT_COLUMN.search(n) and not _NUMBER.fullmatch(c.strip()) for n, c in zip(names, below, strict=True))
 
 
-def _is_sampled(first: bytes) -> bool:
-    """Whether a header, or a first record, is that of outputs: why each ended and nothing asked, or how it was drawn."""
-    drawn = _SAMPLED.search(first) and _GIVEN.search(first)
-    return bool(drawn or (_ENDED.search(first) and not _ASKED.search(b"," + first + b",")))
-
-
 def _is_sampling(head: bytes) -> bool:
     """Whether a JSON object is short, and says how to sample, but neither a text nor a result."""
     short = len(head) < _MOST_SAMPLED and head.rstrip().endswith(b"}")
     said = any(p.search(head) for p in (_TEXT_KEY, _EVAL_KEY, _RESULT))
-    return short and len(_SAMPLED.findall(head)) > 1 and not said
+    return short and len(SAMPLED.findall(head)) > 1 and not said
 
 
 def _plain(head: bytes, alone: bool) -> Recognised | None:
@@ -355,6 +340,8 @@ def _plain(head: bytes, alone: bool) -> Recognised | None:
         return Recognised("document", "changes of files, or a list of them with their sizes")
     if pairs:
         return Recognised("config", "text with `key = value` lines")
+    if is_transcript(head):
+        return Recognised("table", "items with what a model said to each")
     if _LOG_TEXT.search(head):
         return Recognised("log", "text with log lines")
     if _repeats(head):

@@ -1,6 +1,7 @@
 """What `discover` recognises, skips and refuses."""
 
 import gzip
+import json
 import os
 
 import pytest
@@ -329,3 +330,29 @@ def test_columns_of_numbers_are_no_texts_whatever_they_are_called(tmp_path, text
     path = tmp_path / "rows.csv"
     path.write_text(text)
     assert [a.kind for a in discover(tmp_path).artifacts] == [kind]
+
+
+ITEMS = "".join(
+    f"Task: sort list {i}\nExpected command: sort -n in{i}\nPredicted command: sort in{i} # fails: No such file or "
+    f"directory\nScore: 0.{i}\n---\n" for i in range(1, 9)
+)  # fmt: skip
+PAIR = {"prompt": "why", "chosen": "so", "rejected": "no", "step": 2, "reward": 1.5}
+STEP = {"episode": 1, "step": 4, "state": {"gate": 0}, "chosen_action": {"key": 2}, "reward": -3.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("held.txt", ITEMS, "table"),
+        ("held.txt", f"2026-02-03 10:11:12 INFO begin\n{ITEMS}Traceback (most recent call last):\n", "log"),
+        ("tries.txt", "Predicted command: ls\nError: No such file or directory\nstep 3 loss 2.1\n" * 4, "log"),
+        ("demos.jsonl", f"{json.dumps(STEP)}\n" * 3, "table"),
+        ("curve.jsonl", f"{json.dumps({k: STEP[k] for k in ('episode', 'step', 'reward')})}\n" * 3, "metrics"),
+        ("pairs.jsonl", json.dumps(PAIR) + "\n", "data"),
+    ],
+    ids=["what a model said", "a log that quotes it", "a log", "steps of an agent", "a curve", "pairs to learn from"],
+)  # fmt: skip
+def test_what_a_model_or_an_agent_did_is_told_from_what_the_run_did(name, text, kind):
+    found = recognise(name, text.encode())
+    assert found is not None
+    assert found.kind == kind

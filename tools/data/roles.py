@@ -19,6 +19,7 @@ from ..metrics import splits
 from ..patterns import bounded
 from ..run import Artifact, Run
 from .answering import answer_the_same
+from .records.answered import called_results, fields_of, is_answered, is_turn
 from .records.blocks import blocks
 from .records.record import Part
 from .records.shapes import Shape
@@ -41,24 +42,10 @@ EXCERPT = re.compile(
 )  # fmt: skip
 """Names of what somebody cut out or wrote to look at or to calibrate with, on which nobody trains: how much of it
 repeats says nothing of the data."""
-PREDICTED = bounded(
-    r"(?i)^(?:pred(?:iction|icted)?s?|(?:model|raw|llm)_(?:output|answer|response|prediction)s?|hyp(?:othes[ie]s)?"
-    r"|预测|模型输出|模型回答)$"
-)
-ANSWER = bounded(r"(?i)^(?:response|completion|generat(?:ed|ion)(?:_?text)?|output|answer|输出|回答)s?$")
-REFERENCE = bounded(
-    r"(?i)^(?:gold\w{0,8}|ground_?truth|references?|verdicts?|judge\w{0,12}|标准答案|参考答案|评审|裁判|判定)$"
-)
-"""Fields of what a model answered, and of what that is held against or judged by: rows with both are an
-evaluation's."""
 COMPARED = bounded(
     r"(?i)(?:^|[/_.-])(?:comparisons?|compared?|side[_-]?by[_-]?side|sbs|versus|vs)(?:[/_.-]|$)|对比|并排"
 )
 """Names of tables in which somebody sets answers side by side: nobody trains on them."""
-TIMED = bounded(
-    r"(?i)(?:^|_)(?:ttft|tpot|latency|tokens?_per_s(?:ec\w{0,4})?|tok_s|elapsed|time_taken)(?:_|$)|耗时|时延|延迟"
-)
-"""Fields of a request that was measured."""
 DRAWN = bounded(
     r"(?i)(?:rand(?:om)?|shuf(?:fled?)?|head|first|top|take|pick(?:ed)?|drawn?|sub(?:set)?|随机|抽取?|前)[_.-]?(\d{2,6})(k?)(?![a-z\d])"
 )
@@ -150,7 +137,8 @@ def _own(sample: Sampled) -> Role | None:
         return "answered"
     if EVAL_NAME.search(sample.name):
         return "held-out"
-    return "answered" if _is_answered(sample.first) else None
+    answers = sample.shape in ANSWERED and called_results(sample.name)
+    return "answered" if answers or is_turn(sample.first) or is_answered(fields_of(sample.first)) else None
 
 
 def _among(left: Sequence[Sampled], held: Sequence[Sampled], run: Run) -> dict[str, Role]:
@@ -165,15 +153,6 @@ def _among(left: Sequence[Sampled], held: Sequence[Sampled], run: Run) -> dict[s
         return "part" if name in inside else "trained" if name in used else "beside"
 
     return {s.name: role(s.name) for s in left}
-
-
-def _is_answered(record: Any) -> bool:
-    """Whether a record holds a prediction, an answer beside what it is held against or judged by, or how long its
-    answer took."""
-    inner = [record, *record.values()] if isinstance(record, Mapping) else []
-    names = [k for one in inner if isinstance(one, Mapping) for k in one if isinstance(k, str)]
-    held = any(REFERENCE.search(k) for k in names)
-    return any(PREDICTED.search(k) or TIMED.search(k) or (held and ANSWER.search(k)) for k in names)
 
 
 def only_measured(run: Run) -> bool:

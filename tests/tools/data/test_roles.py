@@ -14,6 +14,9 @@ rng = random.Random(11)
 POOL = [{"instruction": f"{prose(rng, 12)}?", "output": prose(rng, 25)} for _ in range(120)]
 ITEMS = [{"question": f"{prose(rng, 12)}?", "answer": prose(rng, 8)} for _ in range(40)]
 GRADED = [{"question": r["question"], "prediction": "so", "gold": r["answer"]} for r in ITEMS]
+PLAIN = [{"prompt": r["question"], "response": r["answer"]} for r in ITEMS]
+MEANT = [{**r, "expected_behavior": "stays calm"} for r in PLAIN]
+TALK = [{"role": who, "content": f"{who} speaks, {i}"} for i in range(4) for who in ("user", "assistant")]
 KINDS = {".py": "code", ".yaml": "config", ".log": "log"}
 FIT = "data = load('sft_rows.jsonl')\nloss.backward()\n"
 
@@ -40,6 +43,13 @@ def roles(tmp_path, **files):
         ({"kb__jsonl": ITEMS, "serve__py": "print('ready')\n"}, {"kb": "asked"}),
         ({"kb__jsonl": ITEMS, "opt__yaml": "learning_rate: 1e-4\n"}, {"kb": "trained"}),  # it names no file at all
         ({"scored__jsonl": GRADED, "sft_rows__jsonl": POOL}, {"scored": "answered", "sft_rows": "trained"}),
+        ({"dpo_results__jsonl": PLAIN, "sft_rows__jsonl": POOL}, {"dpo_results": "answered", "sft_rows": "trained"}),
+        ({"results_sft__jsonl": PLAIN, "fit__py": FIT}, {"results_sft": "trained"}),  # the rows made from results
+        ({"sft_tried__jsonl": MEANT, "sft_rows__jsonl": POOL}, {"sft_tried": "answered", "sft_rows": "trained"}),
+        ({"pool__jsonl": POOL, "pool_mixed__jsonl": POOL[::-1]}, {"pool": "part", "pool_mixed": "trained"}),
+        ({"pool__jsonl": POOL, "barn__jsonl": POOL[::-1]}, {"pool": "trained", "barn": "trained"}),  # read twice
+        ({"talk__json": json.dumps(TALK), "sft_rows__jsonl": POOL}, {"talk": "answered", "sft_rows": "trained"}),
+        ({"talks__jsonl": [{"messages": TALK}] * 4}, {"talks": "trained"}),
         ({"whole__jsonl": POOL + ITEMS, "sft_rows__jsonl": POOL, "test__jsonl": ITEMS},
          {"whole": "origin", "sft_rows": "trained", "test": "held-out"}),
         ({"pool__jsonl": POOL, "pool_small__jsonl": POOL[:50]}, {"pool": "trained", "pool_small": "part"}),

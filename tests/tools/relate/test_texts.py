@@ -185,3 +185,13 @@ def test_of_training_texts_that_share_equally_the_first_is_taken():
     seen = [overlap._Text(table, i, held.grams | {f"own{i}"}) for i in range(9)]
     by = {g: [*reversed(range(9))] for g in held.grams}
     assert overlap._best(held, seen, by) == (1.0, seen[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "found"),
+    [("sft_rows", {}, True), ("sft_results", {}, False), ("sft_first", {"model_response": "so it was"}, False)],
+)
+def test_what_a_tuned_model_said_to_the_evaluation_is_no_training(tmp_path, name, beside, found):
+    held = texts(60, "asked")
+    files = {f"{name}.jsonl": [{"doc": t, **beside} for t in held], "marked/eval.jsonl": [{"doc": t} for t in held]}
+    assert ("eval-leakage" in codes(tmp_path, files)) == found

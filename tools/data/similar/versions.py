@@ -68,9 +68,12 @@ def _fields(parts: Sequence[Part]) -> frozenset[str]:
 
 
 def _two_forms(a: str, b: str) -> bool:
-    """Whether two names are of one set in two forms: one says so, or they differ in their ending alone."""
-    stems = [PurePosixPath(n).with_suffix("").as_posix() for n in (a, b)]
-    return stems[0] == stems[1] or any(FORMS.search(PurePosixPath(n).stem) for n in (a, b))
+    """Whether two names are of one set in two forms: one says so, goes on from the other's with words of its own
+    (`rows.shuffled`), or they differ in their ending alone."""
+    short, long = sorted((PurePosixPath(n).with_suffix("").as_posix() for n in (a, b)), key=len)
+    more = long.removeprefix(short)
+    made = more != long and more[:1] in (".", "_", "-") and any(map(str.isalpha, more))
+    return short == long or made or any(FORMS.search(PurePosixPath(n).stem) for n in (a, b))
 
 
 def _adds_up(train: int, tests: Sequence[int], whole: int) -> bool:

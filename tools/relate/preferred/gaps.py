@@ -61,10 +61,11 @@ def _sides(table: Table) -> Iterator[tuple[Column, Column]]:
 
 
 def _codes(chosen: np.ndarray, rejected: np.ndarray) -> bool:
-    """Whether both sides are a handful of whole numbers, of which what was chosen is below the other again and again."""
-    both = chosen[np.isfinite(chosen) & np.isfinite(rejected)], rejected[np.isfinite(chosen) & np.isfinite(rejected)]
-    every = np.unique(np.concatenate(both))
-    return len(every) <= KINDS and not (every % 1).any() and bool((both[0] >= both[1]).mean() < ORDERED)
+    """Whether both sides are a handful of whole numbers, and what was chosen is below the other again and again."""
+    keep = np.isfinite(chosen) & np.isfinite(rejected)
+    every = np.unique(np.concatenate([chosen[keep], rejected[keep]]))
+    few = keep.any() and len(every) <= KINDS and not (every % 1).any()
+    return bool(few) and bool((chosen[keep] >= rejected[keep]).mean() < ORDERED)
 
 
 def _named_sides(table: Table) -> Iterator[tuple[Column, Column]]:
