@@ -93,6 +93,27 @@ def test_what_one_start_logs_under_two_names_is_one_attempt(tmp_path: Path):
     assert [s.attempt for s in table] == ["#2", "#2"]
 
 
+def summed(loss: float, score: float) -> list[str]:
+    return [
+        f"{{'train_runtime': {40 + loss:.2f}, 'train_samples_per_second': 90.5, 'train_loss': {loss}, 'epoch': 4.0}}",
+        f"{{'eval_loss': {loss + 0.1:.3f}, 'eval_f1': {score}, 'epoch': 4.0}}",
+    ]
+
+
+def test_trainings_of_which_only_the_sums_are_logged_are_no_curve(tmp_path: Path):
+    lines = [line for i in range(6) for line in summed(1.5 - i / 9, 0.4 + i / 20)]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    table = read_run(discover(tmp_path)).table
+    assert {len(s) for s in table if s.metric in ("eval_f1", "eval_loss", "train_loss_mean")} == {1}
+
+
+def test_a_sum_that_is_printed_twice_ends_one_training(tmp_path: Path):
+    logged = [f"{{'loss': {3 - i / 10:.2f}, 'learning_rate': 0.001, 'epoch': {i / 10}}}" for i in range(20)]
+    once = summed(1.5, 0.7)
+    (tmp_path / "train.log").write_text("\n".join([*logged, once[0], *once]) + "\n")
+    assert {s.attempt for s in read_run(discover(tmp_path)).table} == {""}
+
+
 def test_a_server_that_is_shut_down_has_not_crashed(tmp_path: Path):
     serving = ["INFO 08-21 10:00:00 Application startup complete."] * 3
     dead = ["ERROR async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue."]
