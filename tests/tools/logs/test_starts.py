@@ -10,6 +10,7 @@ import pytest
 
 from triage.tools.discover import discover
 from triage.tools.findings import Report, TriageError
+from triage.tools.logs.points.read import read_series
 from triage.tools.logs.scan import read_run, scan
 
 BANNER = ["Using device: cuda", "Loading tokenizer from ./tok", "Model has 124M parameters", "Begin training"]
@@ -325,3 +326,12 @@ def test_the_errors_of_a_job_explain_the_end_of_its_output(tmp_path: Path, error
         os.utime(tmp_path / name, (0, 0))
     found = scan(discover(tmp_path)).findings
     assert ("log-ends-in-startup" in [f.code for f in found]) == told
+
+
+def test_a_step_is_not_counted_from_sums_by_the_interval_of_the_log(tmp_path: Path):
+    lines = [line for i in range(5) for line in summed(1.5 - i / 9, 0.4)]
+    logged = [f"{{'loss': {3 - i / 10:.2f}, 'learning_rate': 0.001, 'epoch': {(i + 1) / 10}}}" for i in range(20)]
+    for some, told in ((lines, "line"), (logged, "step")):
+        (tmp_path / "train.log").write_text("\n".join(some) + "\n")
+        table, _ = read_series(discover(tmp_path), lambda: 25)
+        assert {s.step_is for s in table} == {told}
