@@ -29,6 +29,7 @@ from .change.stays import staying
 from .diagnose import Diagnosis, diagnose
 from .events import Event, FindingMade, Listen, ToolStarted, ignore
 from .evidence import Look, look, named_or_worst
+from .leads.starts import of_the_asked
 from .leads.weighed import Leads
 from .missing import FINE, missing
 from .narrate.answer import answer_text, headline, lead
@@ -231,7 +232,8 @@ def _diagnosed(asked: Question, seen: Look | None, paths: bool, books: Index, in
     )
     unread = (UNREAD_QUESTION,) if not (asked.own or asked.pasted) else ()
     unsaid = (*missing(*judged), *floored(seen, asked, books.runbook), *unread) if paths else ()
-    made = (_unreassured(seen.findings, asked), seen.checks, in_field, paths)
+    mine = of_the_asked(_unreassured(seen.findings, asked), asked, seen.series)
+    made = (mine, seen.checks, in_field, paths)
     book = fitting(books.runbook, seen, asked.text) if paths else books.runbook
     more: dict[str, Any] = {
         "leads": partial(_leads, seen, books),

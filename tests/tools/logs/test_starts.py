@@ -10,6 +10,7 @@ import pytest
 
 from triage.tools.discover import discover
 from triage.tools.findings import Report, TriageError
+from triage.tools.logs.points.read import read_series
 from triage.tools.logs.scan import read_run, scan
 
 BANNER = ["Using device: cuda", "Loading tokenizer from ./tok", "Model has 124M parameters", "Begin training"]
@@ -91,6 +92,27 @@ def test_what_one_start_logs_under_two_names_is_one_attempt(tmp_path: Path):
     (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
     table = [s for s in read_run(discover(tmp_path)).table if "loss" in s.metric and s.lines.min() > len(BANNER) + 5]
     assert [s.attempt for s in table] == ["#2", "#2"]
+
+
+def summed(loss: float, score: float) -> list[str]:
+    return [
+        f"{{'train_runtime': {40 + loss:.2f}, 'train_samples_per_second': 90.5, 'train_loss': {loss}, 'epoch': 4.0}}",
+        f"{{'eval_loss': {loss + 0.1:.3f}, 'eval_f1': {score}, 'epoch': 4.0}}",
+    ]
+
+
+def test_trainings_of_which_only_the_sums_are_logged_are_no_curve(tmp_path: Path):
+    lines = [line for i in range(6) for line in summed(1.5 - i / 9, 0.4 + i / 20)]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    table = read_run(discover(tmp_path)).table
+    assert {len(s) for s in table if s.metric in ("eval_f1", "eval_loss", "train_loss_mean")} == {1}
+
+
+def test_a_sum_that_is_printed_twice_ends_one_training(tmp_path: Path):
+    logged = [f"{{'loss': {3 - i / 10:.2f}, 'learning_rate': 0.001, 'epoch': {i / 10}}}" for i in range(20)]
+    once = summed(1.5, 0.7)
+    (tmp_path / "train.log").write_text("\n".join([*logged, once[0], *once]) + "\n")
+    assert {s.attempt for s in read_run(discover(tmp_path)).table} == {""}
 
 
 def test_a_server_that_is_shut_down_has_not_crashed(tmp_path: Path):
@@ -304,3 +326,12 @@ def test_the_errors_of_a_job_explain_the_end_of_its_output(tmp_path: Path, error
         os.utime(tmp_path / name, (0, 0))
     found = scan(discover(tmp_path)).findings
     assert ("log-ends-in-startup" in [f.code for f in found]) == told
+
+
+def test_a_step_is_not_counted_from_sums_by_the_interval_of_the_log(tmp_path: Path):
+    lines = [line for i in range(5) for line in summed(1.5 - i / 9, 0.4)]
+    logged = [f"{{'loss': {3 - i / 10:.2f}, 'learning_rate': 0.001, 'epoch': {(i + 1) / 10}}}" for i in range(20)]
+    for some, told in ((lines, "line"), (logged, "step")):
+        (tmp_path / "train.log").write_text("\n".join(some) + "\n")
+        table, _ = read_series(discover(tmp_path), lambda: 25)
+        assert {s.step_is for s in table} == {told}

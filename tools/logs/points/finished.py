@@ -62,8 +62,15 @@ def numbered(stream: Stream, every: Callable[[], int | None]) -> tuple[Numbering
         steps = _from_bars(records, done, stream)
         if steps is not None:
             return np.concatenate(([0], steps)).__getitem__, "step"
-    starts, interval = np.array(stream.starts), every()
+    starts, interval = np.array(stream.starts), every() if _advances(stream) else None
     return lambda numbers: (numbers - starts[_part(starts, numbers)]) * (interval or 1), "step" if interval else "line"
+
+
+def _advances(stream: Stream) -> bool:
+    """Whether the epoch rises from record to record of a training, as far as any is printed: sums are no intervals."""
+    epochs = _epochs(stream) if stream.records else np.empty(0)
+    told = epochs[np.isfinite(epochs)]
+    return not stream.sums or bool((np.diff(told) > 0).sum() > len(stream.starts))
 
 
 def _part(starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -74,6 +74,7 @@ class Store:
         stream = self.stepless(name, rank)
         entry = {key: value for key, value, _ in values}
         if "train_runtime" in entry and "loss" not in entry:  # with it the time is told at each step
+            self._sum_up(stream, entry, values[0][2])
             values = [("train_loss_mean" if k == "train_loss" else k, v, at) for k, v, at in values]
         elif any(canonical(k) and not held_out(k) for k in entry if k != "epoch"):
             self._count(stream, entry, values[0][2], bar)
@@ -88,6 +89,14 @@ class Store:
         points = stream.points.get(key)
         return points is not None and bool(points.steps) and points.steps[-1] == stream.records
 
+    @staticmethod
+    def _sum_up(stream: Stream, entry: dict[str, float], line: int) -> None:
+        """Note the sum of a training: another one behind it, with no start between them, is another training's."""
+        if stream.summed and stream.summed != entry:
+            stream.sums.append(line)
+            stream.starts.append(stream.records)
+        stream.summed = entry
+
     def _count(self, stream: Stream, entry: dict[str, float], line: int, bar: int | None) -> None:
         """Begin the next record of a stream without steps, unless it is the last one again."""
         epoch = entry.get("epoch")
@@ -98,6 +107,7 @@ class Store:
         if epoch is not None and stream.last_epoch is not None and epoch < stream.last_epoch - 1e-9:
             stream.falls.append(line)
             stream.starts.append(stream.records)
+            stream.summed = {}
         stream.last_epoch = epoch if epoch is not None else stream.last_epoch
         stream.records += 1
         if bar is not None:
@@ -303,7 +313,7 @@ class Store:
         mixed = len(stream.falls) > max(3, INTERLEAVED_SHARE * stream.records) and not _begins_anew(stream)
         lasted = mixed and no_way(stream)
         unseen = stream.stepless or stream.by_line or stream.borrowed
-        falls = {*([] if mixed else stream.falls), *(self.starts if unseen else ())}
+        falls = {*([] if mixed else stream.falls), *stream.sums, *(self.starts if unseen else ())}
         bounds = np.array(sorted(falls), dtype=np.int64)
         parts: dict[int, _Part] = {}
         for key, points in stream.points.items():

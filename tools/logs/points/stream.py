@@ -104,6 +104,10 @@ class Stream:
     before: array = field(default_factory=lambda: array("q"))
     after: array = field(default_factory=lambda: array("q"))
     """Of a stepless one: which record, and what the progress bar before it said, or the first one behind it."""
+    summed: dict[str, float] = field(default_factory=dict)
+    """Of a stepless one: what the training under way was summed up to, nothing before that."""
+    sums: list[int] = field(default_factory=list)
+    """Of a stepless one: lines at which another training is summed up."""
     trained: bool = False
     """Of a stepless one: whether a record of training was among them."""
     previous: tuple[tuple[str, float], ...] = ()
