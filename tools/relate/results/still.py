@@ -1,5 +1,5 @@
 """Reinforcement learning that gets nowhere: several short runs, none of which raises its reward or its rate of wins,
-and a reward that rises while the share that reaches the goal stays.
+a reward that rises while the share that reaches the goal stays, and evaluations that score nothing every time.
 
 One short run is too short to tell; together they have as many gains as losses, and what they gain on the mean is noise.
 """
@@ -11,8 +11,9 @@ from math import sqrt
 
 import numpy as np
 
-from ...findings import Finding, Severity
+from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
+from ...tables.table import Table
 from ..line import Line, plain
 
 RUNS, POINTS, TOGETHER = 3, 3, 15
@@ -25,6 +26,9 @@ GOAL = bounded(r"(?:^|_)(?:acc(?:uracy)?|correct\w{0,5}|optimal|solved?|success|
                r"(?:_rate|_ratio|_share)?$|准确率|正确率|成功率")  # fmt: skip
 BESIDE = bounded(r"sub_?optimal|reward|format|train_acc|token|std|incorrect|格式|奖励")
 HELD = bounded(r"(?:^|_)(?:val|eval|test|held)")
+SCORED = bounded(r"(?:^|_)(?:val|eval\w{0,7}|test|held\w{0,4})_(?:\w{1,20}_)?"
+                 r"(?:score|reward|return|success|goal|(?:success|win|solve)_rate)s?$")  # fmt: skip
+"""Scores of episodes that are played to see what was learned."""
 REWARDED = bounded(r"reward|win_?rate|success_?rate|(?:^|_)returns?(?:_|$)|奖励|胜率|成功率")
 
 
@@ -36,6 +40,28 @@ def never_raised(lines: Sequence[Line]) -> list[Finding]:
             runs.setdefault((line.file, line.key), []).append(line.finite())
     told = [f for some in runs.values() if (f := _told(some)) is not None]
     return sorted(told, key=lambda f: f.data["gain"] / f.data["standard_error"])[:1]
+
+
+def never_scored(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
+    """Scores of evaluations that are 0 every time, beside the rewards of a training that move."""
+    moving = {x.file: x for line in lines if line.name == "reward" and len(x := line.finite()) and np.ptp(x.values) > 0}
+    tried = [(t, c) for t in tables for c in t.of("measure") if t.file in moving and SCORED.search(plain(c.name))]
+    if not tried or any(np.any(c.values != 0) for _, c in tried) or max(len(t) for t, _ in tried) < POINTS:
+        return []
+    table, column = max(tried, key=lambda one: len(one[0]))
+    reward, more = moving[table.file], len(tried) - 1
+    low, high = float(reward.values.min()), float(reward.values.max())
+    return [Finding(
+        "goal-never-reached", Severity.S2,
+        f"{column.name} is 0 in all {len(table)} evaluations of {table.file}" + (f" (and in {more} more)" * (more > 0))
+        + f", while {reward.key} of the training goes between {low:.4g} and {high:.4g}: by its evaluations the policy "
+        "never does what they score.",
+        f"{table.file} 的全部 {len(table)} 次评测中 {column.name} 都是 0" + (f"（另有 {more} 处同样）" * (more > 0))
+        + f"，而训练中 {reward.key} 在 {low:.4g} 与 {high:.4g} 之间变动：按评测，策略从未做到所要衡量的事。",
+        (*(Evidence(t.file, int(t.lines[0]) or None, metric=c.name, value=0.0) for t, c in tried[:3]),
+         reward.evidence(len(reward) - 1)),
+        {"points": len(table), "value": 0.0},
+    )]  # fmt: skip
 
 
 def _told(runs: list[Line]) -> Finding | None:
