@@ -311,3 +311,12 @@ def test_groups_whose_rewards_differ_to_the_end_speak_against_a_collapse(tmp_pat
             for i in range(1, 121)]  # fmt: skip
     run = fill(tmp_path, {"grpo.jsonl": "".join(json.dumps(one) + "\n" for one in rows)})
     assert ask("is this run ok?", [run]).diagnosis.hypotheses[0].entry.id == first
+
+
+@pytest.mark.parametrize(("level", "severity"), [(2.1, "S3"), (4.0, "S2"), (0.2, "S2")],
+                         ids=["below it", "above it", "of another scale"])  # fmt: skip
+def test_a_flat_reward_above_the_baseline_of_its_folder_is_a_note(tmp_path, level, severity):
+    noise = np.random.default_rng(11).normal(0, 0.08, 60)
+    curve = table("step,mean_reward", *(f"{50 * i},{3.0 + e:.4f}" for i, e in enumerate(noise)))
+    rule = json.dumps({"policy": "round robin", "episodes": 400, "mean_reward": level})
+    assert codes(tmp_path, {"curve.csv": curve, "baseline_summary.json": rule})["reward-flat"] == severity
