@@ -256,6 +256,7 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     from ..tools.relate.capacity import cards
     from ..tools.relate.paced.failing import failing
     from ..tools.relate.relate import Related, relate
+    from ..tools.relate.results.still import above_base
     from ..tools.store.aside import aside, cases, side_by_side
     from ..tools.store.opened import Opened, accounts_of, said_in
     from .signs.ask import ask
@@ -266,9 +267,9 @@ def related(seen: Look, entries: Iterable[Entry] | None) -> Look:
     tables += side_by_side(single := cases(seen.run))
     known = {*(seen.opened.accounts if seen.opened else ()), *(s.file for s in seen.table)}
     beside = accounts_of(t for t in tables if t.file not in known)
-    quantities = stated(seen.run)
-    beside |= said_in(quantities, seen.opened.accounts if seen.opened else {})
-    seen = replace(seen, beside=beside, reports=(*seen.reports, Opened(accounts=beside).report))
+    beside |= said_in(quantities := stated(seen.run), seen.opened.accounts if seen.opened else {})
+    held = [replace(r, findings=above_base(r.findings, seen.series, tables)) for r in seen.reports]
+    seen = replace(seen, beside=beside, reports=(*held, Opened(accounts=beside).report))
     failed = [(t, e) for f in seen.findings for t, e in zip(f.data.get("times", ()), f.evidence, strict=False)]
     said = (
         seen.settings, events, [*claims, *cards(seen.findings)], facts_in(seen.reports), failed, quantities,

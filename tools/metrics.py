@@ -89,6 +89,8 @@ _TIMES = re.compile(r"_?[(\[]?_?[x×*]?_?(?:1e\+?|10\^)0?([1-9])[)\]]?$")
 """What a rate was multiplied with before it was written: `lr_1e4`, `lr (x1e6)`. A negative power names a setting."""
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Where the next word of a name without blanks begins: `TrainLoss`."""
+_PLURAL = bounded(r"[_ -](?:loss|accurac|acc|reward|return|rate|perplexit|norm)(?:es|ies|s)$", re.IGNORECASE)
+"""How a list of a measure is called after it: `train_losses`."""
 _WORD = re.compile(r"[-_/(). ]")
 _WORDS = frozenset(word for alias in ALIASES for word in _WORD.split(alias) if len(word) > 1)
 
@@ -101,10 +103,17 @@ def canonical(key: str) -> tuple[str, float, int] | None:
     ('step_time', 0.001, 4)
     >>> canonical("ppo_actor/update/grad_norm")[0], canonical("interval_tokens_per_second_per_device")[0]
     ('grad_norm', 'tokens_per_second')
-    >>> canonical("ValLoss")[0]
-    'eval_loss'
+    >>> canonical("ValLoss")[0], canonical("episode_rewards")[0]
+    ('eval_loss', 'reward')
     """
-    return _canonical(key) or (_canonical(apart) if (apart := _HUMP.sub("_", key)) != key else None)
+    found = _canonical(key) or (_canonical(apart) if (apart := _HUMP.sub("_", key)) != key else None)
+    return found or (_canonical(_one_of(key)) if _PLURAL.search(key) else None)
+
+
+def _one_of(key: str) -> str:
+    """The name of one of a list."""
+    end, one = next(pair for pair in (("ies", "y"), ("sses", "ss"), ("s", "")) if key.lower().endswith(pair[0]))
+    return f"{key[: -len(end)]}{one}"
 
 
 def _canonical(key: str) -> tuple[str, float, int] | None:

@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
+from making import fill
 
 from triage.agent.evidence import look, related
+from triage.agent.session import ask
 from triage.knowledge.runbook import load
 
 
@@ -298,3 +301,22 @@ BOTH = "training:\n  fp16: true\n  bf16: true\n  batch_size: 12\n  epochs: 4\n"
 def test_both_formats_are_no_conflict_where_the_log_says_which_was_taken(tmp_path, log, told):
     found = codes(tmp_path, {"configs/train.yaml": BOTH, "run.log": "start of run\n" + log})
     assert ("precision-conflict" in found) == told
+
+
+@pytest.mark.parametrize(("idle", "first"), [(0.0, "completions-truncated"), (0.9, "entropy-collapse")])
+def test_groups_whose_rewards_differ_to_the_end_speak_against_a_collapse(tmp_path, idle, first):
+    share = np.linspace(0.2, 0.95, 120)
+    rows = [{"step": i, "loss": 0.01, "reward": 0.4 + i / 400, "kl": 0.01, "entropy": 0.05 * 0.97**i + 0.004,
+             "completions/clipped_ratio": share[i - 1], "frac_reward_zero_std": idle * min(1, i / 60)}
+            for i in range(1, 121)]  # fmt: skip
+    run = fill(tmp_path, {"grpo.jsonl": "".join(json.dumps(one) + "\n" for one in rows)})
+    assert ask("is this run ok?", [run]).diagnosis.hypotheses[0].entry.id == first
+
+
+@pytest.mark.parametrize(("level", "severity"), [(2.1, "S3"), (4.0, "S2"), (0.2, "S2")],
+                         ids=["below it", "above it", "of another scale"])  # fmt: skip
+def test_a_flat_reward_above_the_baseline_of_its_folder_is_a_note(tmp_path, level, severity):
+    noise = np.random.default_rng(11).normal(0, 0.08, 60)
+    curve = table("step,mean_reward", *(f"{50 * i},{3.0 + e:.4f}" for i, e in enumerate(noise)))
+    rule = json.dumps({"policy": "round robin", "episodes": 400, "mean_reward": level})
+    assert codes(tmp_path, {"curve.csv": curve, "baseline_summary.json": rule})["reward-flat"] == severity

@@ -48,6 +48,9 @@ MOST_BEGUN = 8
 """Runs appended to one table; in more of them each stretch is of something else."""
 ROWS = 8
 """Rows of a table without an axis that are a curve; fewer may be anything."""
+EPOCHS = 4
+"""The same where the loss of a training stands beside the held-out one, which is a row for each epoch."""
+BOTH = frozenset(("loss", "eval_loss"))
 KEY = "$key"
 """Column of the names under which rows stand in a mapping."""
 TAKEN = ("tokens", "samples", "index")
@@ -178,9 +181,10 @@ def _rows(table: Table) -> Column | None:
     """The rows themselves as the way: of a table of nothing but numbers, a curve of training among them."""
     measured = [c for c in table.columns if c.values.dtype.kind == "f"]
     told = table.of("group", "identifier")
-    curves = [c for c in measured if c.of in CURVED and len(np.unique(c.values[np.isfinite(c.values)])) > ROWS // 2]
+    least = EPOCHS if {c.of for c in measured} >= BOTH else ROWS
+    curves = [c for c in measured if c.of in CURVED and len(np.unique(c.values[np.isfinite(c.values)])) > least // 2]
     if (
-        len(table) < ROWS
+        len(table) < least
         or told
         or _swept(table)
         or _of_grid(table)

@@ -77,6 +77,13 @@ def test_a_training_of_a_handful_of_steps_is_judged(tmp_path, seconds, rate, jud
     assert (codes(scan(discover(fill(tmp_path, files)))).get("too-few-steps") == "S2") is judged
 
 
+@pytest.mark.parametrize(("epoch", "judged"), [(3.0, True), (0.4, False)], ids=["whole passes", "a short try"])
+def test_few_steps_in_several_passes_are_judged_and_a_try_is_not(tmp_path, epoch, judged):
+    row = {"epoch": epoch, "step": 12, "train_loss": 2.4, "train_runtime": 60.0, "train_steps_per_second": 0.2}
+    files = {"trainer_state.json": json.dumps({"log_history": [{"epoch": 0.1, "step": 1, "loss": 2.5}, row]})}
+    assert (codes(scan(discover(fill(tmp_path, files)))).get("too-few-steps") == "S2") is judged
+
+
 # evaluations
 
 

@@ -119,10 +119,11 @@ def _rising(points: Series, track: Track) -> Iterator[Finding]:
     after = values[best:]
     steady = len(after) >= 4 and (np.diff(after) > 0).mean() >= 0.75
     rise = float(after[-1] - after[0])
-    if not _lifted(after) and (not steady or rise < 0.005 * abs(after[0])):
+    lifted = _lifted(after) or _left_behind(after, track.like("loss", points), int(points.steps[best]))
+    if not lifted and (not steady or rise < 0.005 * abs(after[0])):
         yield from _never_improved(points, track)
         return
-    if not _lifted(after) and rise < 3 * noise(np.diff(values)) / np.sqrt(3):
+    if not lifted and rise < 3 * noise(np.diff(values)) / np.sqrt(3):
         return
     evaluations, step = len(after) - 1, int(points.steps[best])
     score = scored(track, points, step)
@@ -169,6 +170,13 @@ def _lifted(after: np.ndarray) -> bool:
     end, least = float(np.median(after[-(len(after) // 3) :])), LIFTED * abs(after[0])
     late = after[len(after) // 3 :]
     return end - after[0] > least and float(late.min()) > after[0] + least / 2 and mann_kendall(after)[1] > 2
+
+
+def _left_behind(after: np.ndarray, train: Series | None, step: int) -> bool:
+    """Whether all values after the best one lie clearly above it, as the training loss goes on falling at every one."""
+    later = train.values[train.steps >= step] if train else np.array([])
+    falls = len(later) == len(after) and bool((np.diff(later) < 0).all())
+    return falls and len(after) > 3 and after[1:].min() > (1 + LIFTED / 2) * abs(after[0])
 
 
 def _beside(score: Score | None, step: int) -> tuple[str, str, dict[str, object]]:

@@ -16,7 +16,8 @@ from ...findings import Finding
 from ...patterns import bounded
 from ...series import Series
 from ...vocabulary import DOWN, VOCABULARY
-from .detector import S2, S3, Track, detector, finding, points_detector, where
+from .detector import POLICY_METRICS, RL_METRICS, S2, S3, Track, detector, finding, points_detector, where
+from .levels import PREFERENCE
 from .robust import head_tail, mann_kendall, noise, start_end
 
 LEAST = 10
@@ -206,3 +207,19 @@ def of_completions(kl: Series, track: Track) -> Generator[Finding, None, bool]:
     zh = f"{kl.key} 最后为 {last:.4g}：由旁边的奖励可知这是整条回复的 KL，不是每 token 的。"
     yield finding("kl-of-completions", S3, [(kl, -1)], text, zh)
     return True
+
+
+TERM = bounded(r"(?i)(?:^|[_/])(?:x?ce|bce|nll|mse|recon\w{0,12}|elbo)(?:[_/]|$)")
+"""The other term of a loss that a divergence is added to."""
+
+
+def of_no_policy(track: Track) -> tuple[str, str]:
+    """What must hold for a divergence to be a fault, where it stands beside a loss and its other term and nothing of a
+    policy or of preferences: it may be that of a posterior (a variational auto-encoder), which has no such range."""
+    others = {s.metric for s in track.series} - {"kl"}
+    policy = others & {*RL_METRICS, *POLICY_METRICS, *PREFERENCE}
+    if "loss" not in others or policy or not any(TERM.search(s.key) for s in track.series):
+        return "", ""
+    return "; a fault only if there is a reference: it is logged as a term of the loss, and nothing of a policy", (
+        "；只有存在参考模型时才算故障：它是作为损失的一项记录的，没有任何策略的量"
+    )

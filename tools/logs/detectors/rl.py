@@ -17,7 +17,7 @@ from ...vocabulary import UP
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
 from .evaluation import way
 from .groups import idle
-from .preference import of_completions
+from .preference import of_completions, of_no_policy
 from .robust import finite, head_tail, is_list, mann_kendall, means, noise, onset, start_end
 
 LEAST = 10
@@ -74,11 +74,11 @@ def kl_above_range(points: Series, track: Track) -> Iterator[Finding]:
     """
     ends = first, last = start_end(points.values)
     if last > 1.0 and not (yield from of_completions(points, track)):
-        grown = last / max(first, 0.01)
-        severity = S3 if grown < 3 else (S1 if grown >= 10 and first <= 1.0 else S2)
+        grown, rest = last / max(first, 0.01), of_no_policy(track)
+        severity = S3 if grown < 3 or any(rest) else (S1 if grown >= 10 and first <= 1.0 else S2)
         i = _changed(points, -np.inf, max(0.5, 3 * max(first, 0.0)))
-        en = "above 1.0 (assumed: mean per-token KL to the reference in nats)"
-        zh = "超过 1.0（假定为每 token 对参考模型的平均 KL，单位 nat）"
+        en = f"above 1.0 (assumed: mean per-token KL to the reference in nats){rest[0]}"
+        zh = f"超过 1.0（假定为每 token 对参考模型的平均 KL，单位 nat）{rest[1]}"
         yield _level("kl-above-range", severity, points, i, ends, en, zh, limit=1.0)
     if last < -0.05 and (points.values < 0).mean() > 0.5:
         i = int(np.argmax(points.values < 0))

@@ -11,8 +11,9 @@ from ...series import Series
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
 from .robust import finite, mann_kendall, noise, onset
 
-FEW_STEPS = 5
-"""Optimizer steps below which a finished training has taught nothing. Own judgement."""
+FEW_STEPS, HARDLY, PASSES = 5, 20, 2
+"""Optimizer steps below which a finished training has taught nothing, or hardly anything in so many whole passes over
+its rows. Own judgement."""
 ROUNDED = 0.0005
 """Half a unit of the last digit that the Hugging Face Trainer prints of its steps per second."""
 RISES = 5
@@ -49,7 +50,8 @@ def lr_still_warming(points: Series, _: Track) -> Iterator[Finding]:
 
 @detector("too-few-steps", "the whole training was a handful of optimizer steps", ["train_loss_mean"])
 def too_few_steps(track: Track) -> Iterator[Finding]:
-    """The summary of a finished training: steps per second times its seconds is less than `FEW_STEPS`.
+    """The summary of a finished training: steps per second times its seconds is less than `FEW_STEPS`, or than `HARDLY`
+    in two epochs and more. A try of a few steps is stopped within its first; whole passes mean few rows for the batch.
 
     The rate is printed with three digits, so the most that it can have been counts. Own judgement.
     """
@@ -59,14 +61,15 @@ def too_few_steps(track: Track) -> Iterator[Finding]:
         return
     rate, seconds = (float(named[k].values[-1]) for k in ("train_steps_per_second", "train_runtime"))
     most = (rate + ROUNDED) * seconds
-    if not 0 < most < FEW_STEPS or rate <= 0:
+    epochs = max((s.values[-1] for s in track.series if s.key == "epoch"), default=0.0)
+    if not 0 < most < (HARDLY if epochs >= PASSES else FEW_STEPS) or rate <= 0:
         return
     steps = max(1, round(rate * seconds))
     en = (
-        f"The whole training was about {steps} optimizer step(s) in {seconds:.3g} s: nothing can have been learned. "
-        "Too few rows for the global batch, or too few epochs?"
+        f"The whole training was about {steps} optimizer step(s) in {seconds:.3g} s: hardly anything can have been "
+        "learned. Too few rows for the global batch, or too few epochs?"
     )
-    zh = f"整个训练只有约 {steps} 个优化步（{seconds:.3g} 秒）：不可能学到东西。样本相对全局批太少，还是轮数太少？"
+    zh = f"整个训练只有约 {steps} 个优化步（{seconds:.3g} 秒）：几乎不可能学到东西。样本相对全局批太少，还是轮数太少？"
     shown = [(mean, -1), (named["train_steps_per_second"], -1)]
     yield finding("too-few-steps", S2, shown, en, zh, steps=steps, seconds=seconds)
 

@@ -23,6 +23,9 @@ SPEED = bounded(
     r"|吞吐|每秒"
 )
 """Measures of what is served in a second."""
+TIME = bounded(r"(?:^|_)(?:time|latency|duration|elapsed|runtime)(?:_|$)|耗时|延迟|时长")
+BEYOND = 100.0
+"""Times the speed of every other row that a row has which did no work. Own judgement."""
 ASKED = bounded(r"target|limit|max|min_|request_rate|arrival|offered|drop|loss|delta|diff|目标|上限")
 """Speeds that were asked for or are differences."""
 FAULTS = bounded(
@@ -94,6 +97,36 @@ def never_measured(tables: Sequence[Table]) -> list[Finding]:
         "被测程序没有启动、拒绝了某个选项，或它的输出没有被读到。",
         places, {"rows": rows, "files": files},
     )]  # fmt: skip
+
+
+def timed_nothing(tables: Sequence[Table]) -> list[Finding]:
+    """A row of a benchmark whose time is 0 and whose speed is far beyond that of every other: what was to be timed did
+    no work in it. A fast one has a time, or a speed of the others' order."""
+    for table in (t for t in tables if 1 < len(t) <= MOST_ROWS):
+        numbers = [c for c in table.columns if c.values.dtype.kind == "f" and np.isfinite(c.values).all()]
+        speeds = [c for c in numbers if means(SPEED, c.name) and not means(FAULTS, c.name) and not means(ASKED, c.name)]
+        for time in (c for c in numbers if means(TIME, c.name) and c not in speeds):
+            none = time.values == 0
+            for speed in speeds if 0 < none.sum() <= len(table) / 2 and (time.values >= 0).all() else ():
+                usual = float(speed.values[~none].max())
+                if usual > 0 and float(speed.values[none].min()) >= BEYOND * usual:
+                    return [_idle(table, time, speed, int(np.flatnonzero(none)[0]))]
+    return []
+
+
+def _idle(table: Table, time: Column, speed: Column, i: int) -> Finding:
+    said = next((str(c.values[i]) for c in table.columns if c.values.dtype.kind == "O"), f"row {i + 1}")
+    value, usual = float(speed.values[i]), float(speed.values[time.values > 0].max())
+    places = tuple(Evidence(table.file, int(table.lines[i]) or None, metric=c.name, value=float(c.values[i]))
+                   for c in (time, speed))  # fmt: skip
+    return Finding(
+        "speed-never-measured", Severity.S1,
+        f"{clean(said, 60)} in {table.file}: {time.name} is 0 and {speed.name} {value:,.6g}, {value / usual:,.0f} "
+        f"times the most of the other rows ({usual:.4g}): nothing was done in the time, so no gain was measured.",
+        f"{table.file} 的 {clean(said, 60)}：{time.name} 为 0，{speed.name} 为 {value:,.6g}，是其余各行最大值"
+        f"（{usual:.4g}）的 {value / usual:,.0f} 倍：那段时间里什么都没有做，测不出任何提升。",
+        places, {"rows": 1, "files": 1},
+    )  # fmt: skip
 
 
 def _all_zero(table: Table) -> list[Column]:

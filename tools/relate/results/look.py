@@ -12,9 +12,9 @@ from .alike import come_out_alike, same_in_files
 from .below import below_base
 from .beyond import beyond_all
 from .blank import blank, unscored
-from .cells import never_measured, silent_cells
+from .cells import never_measured, silent_cells, timed_nothing
 from .checkpointed import judged_worse, sought_stays
-from .counts.counted import of_how_many, scored_nothing
+from .counts.counted import of_how_many, scored_nothing, summed_to_nothing
 from .counts.twice import counted_twice
 from .counts.zeros import zeros
 from .detected import detected
@@ -25,7 +25,7 @@ from .preferring import preferring
 from .ranks import ranks
 from .read import is_trivial, results
 from .sided import one_sided
-from .still import goal_stays, never_raised
+from .still import goal_stays, never_raised, never_scored
 from .sunk import sunk
 from .unseen import unseen
 
@@ -48,7 +48,7 @@ CODES = declare(
     ("feature-shifted", RESULTS, "the distribution of a feature is another one than at the training (PSI)"),
     ("features-stable", RESULTS, "the features are distributed as at the training (PSI)"),
     ("requests-failed", RESULTS, "rows of a benchmark have no throughput because their requests failed"),
-    ("speed-never-measured", RESULTS, "the speed of a benchmark is exactly 0 in every row: nothing was measured"),
+    ("speed-never-measured", RESULTS, "a benchmark's speed is 0 in every row, or its time in one of untold speed"),
     ("context-length-exceeded", RESULTS, "rows of a benchmark say that the prompts do not fit"),
     ("load-not-served", RESULTS, "rows of a benchmark say that the time was over before the answers came"),
     ("goal-stays-while-reward-rises", RESULTS, "the reward rises, and the share that reaches the goal does not"),
@@ -71,6 +71,7 @@ CODES = declare(
     ("unseen-as-before-training", RESULTS, "a result on rows kept apart is as bad as the first evaluation was"),
     ("widths-come-out-equal", RESULTS, "a recall among the first 1 and among the first 5 is the same number"),
     ("reward-up-quality-down", RESULTS, "another judge's scores of the checkpoints fall while the reward goes on"),
+    ("goal-never-reached", RESULTS, "every evaluation of a policy scores 0 while its training's rewards move"),
     ("reward-flat", RESULTS, "none of several short runs of reinforcement learning raises its reward"),
 )
 
@@ -85,7 +86,7 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *zeros(meant),
         *(blank(tables) or unscored(tables)),
         *silent_cells(tables),
-        *never_measured(tables),
+        *(never_measured(tables) or timed_nothing(tables)),
         *detected(rows, tables),
         *held(rows, tables),
         *one_sided(meant),
@@ -94,11 +95,12 @@ def of_results(tables: Sequence[Table], lines: Sequence[Line], settings: Setting
         *by_format(rows),
         *(come_out_alike(rows) or same_in_files(rows)),
         *of_how_many(rows),
-        *scored_nothing(rows),
+        *(scored_nothing(rows) or summed_to_nothing(tables)),
         *unseen(rows, lines),
         *ranks(rows),
         *counted_twice(tables),
         *never_raised(lines),
+        *never_scored(tables, lines),
         *(judged_worse(tables, lines) or goal_stays(lines) or sought_stays(tables, lines)),
         *preferring(lines, settings),
     ]

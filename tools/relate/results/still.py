@@ -1,20 +1,28 @@
 """Reinforcement learning that gets nowhere: several short runs, none of which raises its reward or its rate of wins,
-and a reward that rises while the share that reaches the goal stays.
+a reward that rises while the share that reaches the goal stays, and evaluations that score nothing every time.
 
 One short run is too short to tell; together they have as many gains as losses, and what they gain on the mean is noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import sqrt
+from pathlib import PurePosixPath
 
 import numpy as np
 
-from ...findings import Finding, Severity
+from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
+from ...series import Series
+from ...tables.table import Table
 from ..line import Line, plain
+from .read import BASE, words
 
+FLAT, FEW_ROWS, WORDY, ORDER = "reward-flat", 50, 60, 5.0
+"""The finding that a baseline speaks against, rows of a summary, letters of a label, and how many times the baseline
+the reward may be to be of one scale. Own judgement."""
 RUNS, POINTS, TOGETHER = 3, 3, 15
 """Runs, points of each, and points of all from which on it is told. Own judgement."""
 GAIN, TOP = 1.5, 0.9
@@ -25,6 +33,9 @@ GOAL = bounded(r"(?:^|_)(?:acc(?:uracy)?|correct\w{0,5}|optimal|solved?|success|
                r"(?:_rate|_ratio|_share)?$|准确率|正确率|成功率")  # fmt: skip
 BESIDE = bounded(r"sub_?optimal|reward|format|train_acc|token|std|incorrect|格式|奖励")
 HELD = bounded(r"(?:^|_)(?:val|eval|test|held)")
+SCORED = bounded(r"(?:^|_)(?:val|eval\w{0,7}|test|held\w{0,4})_(?:\w{1,20}_)?"
+                 r"(?:score|reward|return|success|goal|(?:success|win|solve)_rate)s?$")  # fmt: skip
+"""Scores of episodes that are played to see what was learned."""
 REWARDED = bounded(r"reward|win_?rate|success_?rate|(?:^|_)returns?(?:_|$)|奖励|胜率|成功率")
 
 
@@ -36,6 +47,65 @@ def never_raised(lines: Sequence[Line]) -> list[Finding]:
             runs.setdefault((line.file, line.key), []).append(line.finite())
     told = [f for some in runs.values() if (f := _told(some)) is not None]
     return sorted(told, key=lambda f: f.data["gain"] / f.data["standard_error"])[:1]
+
+
+def above_base(findings: Sequence[Finding], series: Sequence[Series], tables: Sequence[Table]) -> tuple[Finding, ...]:
+    """The findings; a reward that does not rise is a note where all of it lies above each baseline of the run's own."""
+    bases = (
+        [b for t in tables if len(t) <= FEW_ROWS for b in _bases(t)] if any(f.code == FLAT for f in findings) else []
+    )
+    return tuple(_noted(f, series, bases) if f.code == FLAT and bases else f for f in findings)
+
+
+def _bases(table: Table) -> Iterator[Evidence]:
+    """The rewards of rows that their file or a label of theirs calls a baseline."""
+    labels = [c for c in table.columns if c.values.dtype.kind == "O"]
+    rewards = [c for c in table.columns if c.values.dtype.kind == "f" and REWARDED.search(plain(c.name))]
+    for i in range(len(table)) if rewards else ():
+        said = " ".join((PurePosixPath(table.file).stem, *(str(c.values[i])[:WORDY] for c in labels)))
+        if any(BASE.fullmatch(w) for w in words(said)):
+            yield from (Evidence(table.file, int(table.lines[i]) or None, metric=c.name, value=float(c.values[i]))
+                        for c in rewards if "reward" in plain(c.name) and c.values[i] > 0)  # fmt: skip
+
+
+def _noted(f: Finding, series: Sequence[Series], bases: Sequence[Evidence]) -> Finding:
+    where = f.evidence[0]
+    own = (s for s in series if s.file == where.file and where.metric in (s.metric, s.key))
+    curve = next((s.values[np.isfinite(s.values)] for s in own), None)
+    told = {float(e.value): e for e in bases if isinstance(e.value, float) and e.file != where.file}
+    most = max(told, default=0.0)
+    if curve is None or not len(curve) or not told or not most < curve.min() <= ORDER * most:
+        return f
+    base = told[most]
+    return replace(
+        f, severity=Severity.S3, evidence=(*f.evidence, base),
+        message=f"{f.message} It is above {base.metric} {base.value:.4g} of the run's own baseline ({base.file}) at "
+        "every point: a fault only if it should rise beyond that.",
+        zh=f"{f.zh}它在每一点都高于本次运行自己的基线 {base.metric} {base.value:.4g}（{base.file}）："
+        "只有本应继续上升时才算问题。",
+    )  # fmt: skip
+
+
+def never_scored(tables: Sequence[Table], lines: Sequence[Line]) -> list[Finding]:
+    """Scores of evaluations that are 0 every time, beside the rewards of a training that move."""
+    moving = {x.file: x for line in lines if line.name == "reward" and len(x := line.finite()) and np.ptp(x.values) > 0}
+    tried = [(t, c) for t in tables for c in t.of("measure") if t.file in moving and SCORED.search(plain(c.name))]
+    if not tried or any(np.any(c.values != 0) for _, c in tried) or max(len(t) for t, _ in tried) < POINTS:
+        return []
+    table, column = max(tried, key=lambda one: len(one[0]))
+    reward, more = moving[table.file], len(tried) - 1
+    low, high = float(reward.values.min()), float(reward.values.max())
+    return [Finding(
+        "goal-never-reached", Severity.S2,
+        f"{column.name} is 0 in all {len(table)} evaluations of {table.file}" + (f" (and in {more} more)" * (more > 0))
+        + f", while {reward.key} of the training goes between {low:.4g} and {high:.4g}: by its evaluations the policy "
+        "never does what they score.",
+        f"{table.file} 的全部 {len(table)} 次评测中 {column.name} 都是 0" + (f"（另有 {more} 处同样）" * (more > 0))
+        + f"，而训练中 {reward.key} 在 {low:.4g} 与 {high:.4g} 之间变动：按评测，策略从未做到所要衡量的事。",
+        (*(Evidence(t.file, int(t.lines[0]) or None, metric=c.name, value=0.0) for t, c in tried[:3]),
+         reward.evidence(len(reward) - 1)),
+        {"points": len(table), "value": 0.0},
+    )]  # fmt: skip
 
 
 def _told(runs: list[Line]) -> Finding | None:

@@ -9,8 +9,9 @@ from triage.tools.discover import discover
 from triage.tools.logs.scan import read_run
 from triage.tools.relate.line import lines_of
 from triage.tools.relate.results.checkpointed import sought_stays
-from triage.tools.relate.results.still import goal_stays, never_raised
+from triage.tools.relate.results.still import goal_stays, never_raised, never_scored
 from triage.tools.tables.read import read_tables
+from triage.tools.tables.series import series_of
 
 
 def lines(folder, records, name="history.json"):
@@ -117,3 +118,25 @@ def test_checkpoints_that_are_scored_afterwards_and_gain_nothing_are_told(tmp_pa
 )
 def test_checkpoints_that_gain_and_rewards_that_stay_are_not(tmp_path, text, rewards):
     assert scored(tmp_path, text, "raters.json", rewards) == []
+
+
+def played(tmp_path, scores, rewards=(4.0, -2.0, 9.5, 1.0, -3.0, 6.0, 2.0, -1.0, 5.0, 0.5), key="eval_scores"):
+    (tmp_path / "history.json").write_text(json.dumps({"episode_rewards": rewards, key: scores}))
+    tables = read_tables(tmp_path / "history.json", "history.json")
+    return never_scored(tables, lines_of([s for t in tables for s in series_of(t)], tables))
+
+
+def test_evaluations_that_score_nothing_every_time_are_told(tmp_path):
+    (told,) = played(tmp_path, [0.0, 0.0, 0.0, 0.0])
+    assert (told.code, told.data["points"]) == ("goal-never-reached", 4)
+
+
+@pytest.mark.parametrize(("scores", "key"), [
+    ([0.0, 0.0, 0.25, 0.0], "eval_scores"), ([0.0, 0.0], "eval_scores"), ([0.0] * 4, "eval_fails"),
+], ids=["one scores", "too few", "no score"])  # fmt: skip
+def test_those_of_which_one_scores_or_that_are_few_are_not(tmp_path, scores, key):
+    assert played(tmp_path, scores, key=key) == []
+
+
+def test_nothing_is_said_of_a_training_whose_rewards_stand_still(tmp_path):
+    assert played(tmp_path, [0.0] * 4, rewards=[0.0] * 10) == []

@@ -1,5 +1,5 @@
 """Of how many items the results of one table are: one row that has far fewer or more than all others, and results over
-no item at all.
+no item at all, by their own count or by the rows of the same file.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from ....findings import Finding, Severity, clean
+import numpy as np
+
+from ....findings import Evidence, Finding, Severity, clean
 from ....patterns import bounded
+from ....tables.table import Column, Table
 from ...line import plain
 from ...summed.words import TOTAL
 from ..read import Row, count_of
@@ -17,7 +20,7 @@ from ..read import Row, count_of
 ALIKE, SHARE, PART = 4, 0.6, 0.5
 """Rows of the same number of items, their share of the table, and the part of that number below which a row is of
 another set. Own judgement."""
-LEAST, FEW, NEAR = 20, 5, 0.01
+LEAST, FEW, NEAR, BOTH = 20, 5, 0.01, 2
 SCORED = bounded(r"^(?:n_|num_|total_)?(?:scored|evaluated|judged|graded|rated|measured)(?:_\w{1,20})?$"
                  r"|^(?:已评|已评测|评分)(?:数|条数|数量|样本数)$")  # fmt: skip
 """How many items were scored at all."""
@@ -46,6 +49,51 @@ def scored_nothing(rows: Sequence[Row]) -> list[Finding]:
                 files.setdefault(row.file, []).append((row, name, value))
     none = [some[0] for some in files.values() if not any(v for *_, v in some) and (some[0][0].n or 0) >= FEW]
     return [_nothing(*none[0][:2])] if none else []
+
+
+def summed_to_nothing(tables: Sequence[Table]) -> list[Finding]:
+    """A summary that counts the rows of its own file, and is 0 where they hold counts of the same names that are not:
+    no sum, mean or maximum of theirs is 0. The names that it reads are not those that the rows have."""
+    for whole in (t for t in tables if len(t) == 1):
+        for rows in (t for t in tables if t.file == whole.file and len(t) >= FEW):
+            counts = _counts(rows)
+            said: dict[str, dict[str, Column]] = {}
+            for column in whole.columns:
+                if column.values.dtype.kind == "f" and np.isfinite(column.values[0]):
+                    part, _, name = column.name.rpartition(".")
+                    said.setdefault(part, {})[name] = column
+            for part in (p for p in said.values() if any(c.values[0] == len(rows) for c in p.values())):
+                zero = [(part[n], c) for n, c in counts.items() if n in part and part[n].values[0] == 0]
+                if len(zero) >= BOTH:
+                    return [_summed(whole, rows, zero)]
+    return []
+
+
+def _counts(rows: Table) -> dict[str, Column]:
+    """The columns of whole numbers, none below 0, some above it, by the last part of their names."""
+    numbers = [c for c in rows.columns if c.values.dtype.kind == "f"]
+    return {
+        c.name.rpartition(".")[2]: c
+        for c in numbers
+        if np.isfinite(c.values).all()
+        and (c.values == np.round(c.values)).all()
+        and c.values.min() >= 0 < c.values.sum()
+    }
+
+
+def _summed(whole: Table, rows: Table, zero: Sequence[tuple[Column, Column]]) -> Finding:
+    each = ", ".join(f"{c.name} {c.values.sum():.0f}" for _, c in zero[:3])
+    names, part = ", ".join(c.name for c, _ in zero[:3]), rows.part or "its rows"
+    places = [Evidence(t.file, int(t.lines[0]) or None, metric=c.name, value=float(c.values.sum()))
+              for pair in zero[:2] for t, c in zip((whole, rows), pair, strict=True)]  # fmt: skip
+    return Finding(
+        "scored-nothing", Severity.S1,
+        f"{names} of the summary are 0 in {whole.file}, and its own {len(rows)} rows ({part}) hold {each} in all: the "
+        "summary was not made from them, and says nothing of the model. It reads other names than the rows have?",
+        f"{whole.file} 的汇总中 {names} 为 0，而同一文件的 {len(rows)} 行（{part}）合计 {each}：汇总不是由它们得出，"
+        "不能说明模型好坏。是不是读取的字段名与行里的不同？",
+        tuple(places), {"scored": 0, "of": len(rows)},
+    )  # fmt: skip
 
 
 def _nothing(row: Row, name: str) -> Finding:
