@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from .printed.logged import with_logs
 from .printed.reported import named_by_results
 from .read import NOT_READ, read_file
 from .syntax.notebook import idle
-from .syntax.source import Refused, short
+from .syntax.source import Refused, TooLarge, short
 from .telling import stage_in
 from .values import RL, STAGES
 from .written import beside
@@ -44,12 +44,13 @@ def read_settings(
     """
     checks: list[Check] = []
     readings: list[Reading] = []
+    refused: list[tuple[Artifact, Refused]] = []
     for artifact in _chosen(run, attempt):
         try:
             readings.append(read(artifact.path, artifact.name))
         except Refused as error:
-            unread = artifact.path.suffix.lower() in NOT_READ
-            checks.append(Check(f"read {artifact.name}", "not-applicable" if unread else "failed", str(error)))
+            refused.append((artifact, error))
+    checks += _refused(refused, readings)
     inside = {name for r in readings for name in r.read_in}
     readings = chosen_sections([r for r in readings if r.name not in inside])
     readings = programs.chosen(readings, run)
@@ -73,6 +74,16 @@ def read_settings(
     settings, unused = combine(readings, named_by_results(run, readings))
     checks.append(_summary(settings, unused))
     return settings, tuple(checks)
+
+
+def _refused(refused: Iterable[tuple[Artifact, Refused]], readings: Sequence[Reading]) -> Iterator[Check]:
+    """What was not read. A program so long that no person wrote it is none of the run's if no launch names it."""
+    launched = {short(name) for r in readings for command in r.programs for name in command}
+    for artifact, error in refused:
+        suffix = artifact.path.suffix.lower()
+        bundled = isinstance(error, TooLarge) and suffix == ".py" and short(artifact.name) not in launched
+        result = "not-applicable" if bundled or suffix in NOT_READ else "failed"
+        yield Check(f"read {artifact.name}", result, str(error))
 
 
 def _summary(settings: Settings, unused: list[str]) -> Check:

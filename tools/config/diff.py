@@ -60,18 +60,23 @@ def diff(a: Settings, b: Settings) -> tuple[Difference, ...]:
             if variable == "deepspeed" and old and new and short(str(old.value)) == short(str(new.value)):
                 continue
             out.append(_difference(variable, old, new))
-    sides = tuple((s, {normal(one.key): one for one in (*s, *s.others.values())}) for s in (a, b))
+    sides = tuple(map(_side, (a, b)))
     return tuple(replace(d, counts=False, note=OFF) if _switched(d, sides) else d for d in (*out, *_others(a, b)))
 
 
-Side = tuple[Settings, dict[str, Setting]]
-"""Settings, and all of them by their own keys."""
+Side = tuple[Settings, dict[str, Setting], set[str]]
+"""Settings, all of them by their own keys, and the blocks that those stand in."""
+
+
+def _side(settings: Settings) -> Side:
+    keys = {normal(one.key): one for one in (*settings, *settings.others.values())}
+    return settings, keys, {key[:at] for key in keys for at, c in enumerate(key) if c == "."}
 
 
 def _switched(d: Difference, sides: tuple[Side, ...]) -> bool:
     """Whether it belongs to a block that is switched on in one run at most: whether the block is on is the change, and
     what stands in one that is off changes nothing."""
-    known = (s.key for settings, _ in sides for of in (settings.values, settings.others) if (s := of.get(d.variable)))
+    known = (s.key for settings, *_ in sides for of in (settings.values, settings.others) if (s := of.get(d.variable)))
     for key in {normal(k) for k in (d.variable, *known)}:
         parts = key.split(".")
         if parts[-1] in SWITCHES:
@@ -85,8 +90,8 @@ def _switched(d: Difference, sides: tuple[Side, ...]) -> bool:
 
 def _on(block: str, side: Side) -> bool | None:
     """Whether a block is switched on; None for one without a switch. One that is not there is off."""
-    settings, keys = side
-    if not any(k.startswith(f"{block}.") for k in keys):
+    settings, keys, blocks = side
+    if block not in blocks:
         return False
     switch = next((keys[k] for name in SWITCHES if (k := f"{block}.{name}") in keys), None)
     said = boolean(str(switch.value)) if switch is not None else None

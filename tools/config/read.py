@@ -52,7 +52,7 @@ NOT_READ = (".bat", ".ps1", ".jinja")
 
 
 KEPT = 400_000
-"""Characters of a text up to which what it sets is kept for the next who asks."""
+"""Characters of a text up to which what it sets is kept for the next who asks; of longer ones only the last few."""
 READ_IN = re.compile(r"(?:^|[;&\n])[ \t]*(?:source|\.)[ \t]+[\"']?([^\s;&\"'<>|]{1,200})")
 READ_IN_BY = {
     "shell": READ_IN,
@@ -146,11 +146,16 @@ def _read_in(path: Path, name: str) -> Path | None:
 
 def read_source(source: Source, syntax: str) -> Reading:
     """The settings of a text that is in memory; see `read_file`. Several tools of one look read the same files."""
-    return (_once if len(source.text) <= KEPT else _read)(source, syntax).copied()
+    return (_once if len(source.text) <= KEPT else _large)(source, syntax).copied()
 
 
 @lru_cache(maxsize=64)
 def _once(source: Source, syntax: str) -> Reading:
+    return _read(source, syntax)
+
+
+@lru_cache(maxsize=8)
+def _large(source: Source, syntax: str) -> Reading:
     return _read(source, syntax)
 
 

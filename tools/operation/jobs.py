@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -147,17 +148,21 @@ def expanded(text: str) -> Iterator[str]:
 
 def resumed(tables: Sequence[Table], events: Sequence[Event]) -> Iterator[Finding]:
     """A job that was started again from weights alone: its optimizer begins anew."""
-    told = [(e.text, Evidence(e.file, e.line, e.step, text=e.text)) for e in events]
-    for table in [t for t in tables if len(t) <= MOST_JOBS]:
-        for column in [c for c in table.columns if c.values.dtype.kind == "O"]:
-            for text, line in zip(map(str, column.values.tolist()), table.lines.tolist(), strict=True):
-                told.append((text[:1000], Evidence(table.file, line or None, text=text[:200])))
-    for text, place in told:
+    told = chain(((e.text, e.text, e.file, e.line, e.step) for e in events), _cells(tables))
+    for text, shown, file, line, step in told:
         again = AGAIN.search(text)
         if again and BARE.search(text) and not KEPT.search(text):
             at = int(again[1]) if again[1] else None
-            yield _bare(text.strip()[:100], at, place)
+            yield _bare(text.strip()[:100], at, Evidence(file, line, step, text=shown))
             return
+
+
+def _cells(tables: Sequence[Table]) -> Iterator[tuple[str, str, str, int | None, None]]:
+    """(what is read, what is shown, file, line, step) of the texts of short tables."""
+    for table in [t for t in tables if len(t) <= MOST_JOBS]:
+        for column in [c for c in table.columns if c.values.dtype.kind == "O"]:
+            for text, line in zip(column.texts.tolist(), table.lines.tolist(), strict=True):
+                yield text[:1000], text[:200], table.file, line or None, None
 
 
 def _bare(text: str, at: int | None, place: Evidence) -> Finding:

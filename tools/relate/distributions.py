@@ -95,7 +95,7 @@ def named(table: Table, pattern: re.Pattern[str], *kinds: str) -> Column | None:
 
 def texts(column: Column) -> np.ndarray:
     """Its cells as text."""
-    return np.array([str(v) for v in column.values.tolist()], object)
+    return column.texts
 
 
 def shown(table: Table, rows: Sequence[int], metric: str) -> tuple[Evidence, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -40,6 +41,13 @@ class Column:
     object, text."""
     nans: np.ndarray = field(default_factory=lambda: NO_ROWS)
     """(m,) int64 rows of a number where the file itself says NaN; where only this column has NaN, nothing stood."""
+
+    @cached_property
+    def texts(self) -> np.ndarray:
+        """(n,) object, its cells as text; not to be written to."""
+        said = np.array([str(v) for v in self.values.tolist()], object)
+        said.setflags(write=False)
+        return said
 
 
 @dataclass(frozen=True, eq=False)

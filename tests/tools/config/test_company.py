@@ -1,5 +1,8 @@
 """What stands around a number decides what it counts, and whether it holds: units, alternatives, neighbours."""
 
+import json
+import time
+
 import pytest
 from configs import read
 
@@ -96,6 +99,25 @@ def test_the_part_of_a_file_that_it_names_itself_is_in_force(key):
 )
 def test_no_part_is_in_force_that_the_file_does_not_choose_among_its_like(text):
     assert "learning_rate" not in values(text)
+
+
+def test_the_chosen_part_may_stand_one_heading_below():
+    below = "".join(f"  {line}\n" for line in ALTERNATIVES.format(key="active").splitlines())
+    assert values(f"runs:\n{below}".replace("  active: night\n", "") + "active: night\n")["learning_rate"] == 3e-5
+
+
+def test_a_part_of_that_name_in_two_places_is_not_chosen():
+    twice = (
+        "{active: night, one: {night: {lr: 3.0e-5, epochs: 4}, day: {lr: 1.0e-3, epochs: 1}}, two: {night: {lr: 5}}}"
+    )
+    assert "learning_rate" not in values(twice)
+
+
+def test_a_report_in_which_thousands_of_rows_name_a_mode_is_read_in_seconds():
+    rows = {f"case_{i}": {"mode": f"kind {i}", "score": 0.5, "note": "n"} for i in range(3000)}
+    start = time.process_time()
+    assert "learning_rate" not in values(json.dumps(rows), "report.json")
+    assert time.process_time() - start < 10
 
 
 def test_of_a_sweep_only_what_is_held_fixed_is_set():

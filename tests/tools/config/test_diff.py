@@ -1,12 +1,14 @@
 """What counts as one change between two runs: a block that is switched off, or replaced by another, is its switch."""
 
 import json
+import time
 
 import pytest
 
 from triage.tools.config.combine import read_settings
 from triage.tools.config.diff import diff
 from triage.tools.discover import discover
+from triage.tools.settings import Setting, Settings
 
 LAUNCH = "deepspeed tune.py --learning_rate 1e-5 --deepspeed ds.json --{flag} True\n"
 SCALED = {"fp16": {"enabled": True, "initial_scale_power": 12, "hysteresis": 4, "loss_scale": 0}}
@@ -64,3 +66,11 @@ def test_two_changes_beside_a_replaced_block_are_two(tmp_path):
     after = engine("bf16", WIDE)
     after["go.sh"] = after["go.sh"].replace("1e-5", "4e-5")
     assert counted(tmp_path, engine("fp16", SCALED), after) == ["learning_rate", "precision"]
+
+
+def test_thousands_of_keys_are_compared_in_seconds():
+    keys = [f"case_{i}.answer.text" for i in range(8000)]
+    a, b = (Settings(others={k: Setting(k, v, v, k, "report.json", 1) for k in keys}) for v in ("one", "other"))
+    start = time.process_time()
+    assert len(diff(a, b)) == 8000
+    assert time.process_time() - start < 6

@@ -178,3 +178,23 @@ def test_defaults_of_a_program_say_nothing_where_its_configuration_is_elsewhere(
     assert (s.value("learning_rate"), s.value("max_steps")) == (None, None)
     s, _ = read_settings(run_of(tmp_path / "none", files | {"run.sh": "python train.py --seed 3\n"}))
     assert (s.value("learning_rate"), s.value("max_steps")) == (0.5, 10)
+
+
+BUNDLED = "parser.add_argument('--learning_rate')\nDATA = '''\n" + ("c$7d@K" * 12 + "\n") * 14_000 + "'''\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "result"),
+    [
+        pytest.param("python bundle.py --learning_rate 2e-5\n", "failed", id="that is launched"),
+        pytest.param("python other.py --learning_rate 2e-5\n", "not-applicable", id="that nothing launches"),
+    ],
+)
+def test_a_program_too_long_to_be_written_by_hand_is_a_gap_where_the_run_launches_it(tmp_path, script, result):
+    checks = read_settings(run_of(tmp_path, {"bundle.py": BUNDLED, "go.sh": script}))[1]
+    assert [c.result for c in checks if c.name == "read bundle.py"] == [result]
+
+
+def test_any_other_file_too_long_to_be_read_is_a_gap(tmp_path):
+    checks = read_settings(run_of(tmp_path, {"train.yaml": "learning_rate: 1.0e-5\n" * 30_000}))[1]
+    assert [c.result for c in checks if c.name == "read train.yaml"] == ["failed"]

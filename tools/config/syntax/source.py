@@ -28,6 +28,10 @@ class Refused(TriageError):
     """A file that is not read, with the reason."""
 
 
+class TooLarge(Refused):
+    """A file beyond the size of what people write in its syntax."""
+
+
 DEFAULT = "default"
 """Style of what a program's option is where nobody sets it."""
 CALL = "call"
@@ -112,7 +116,7 @@ def load(path: Path, name: str, syntax: str) -> Source:
     except OSError as error:
         raise Refused(f"{name}: cannot be read: {error.strerror or error}") from None
     if len(data) > limit:
-        raise Refused(f"{name}: larger than {limit / 1_000_000:g} MB; a {syntax} config of that size is not read")
+        raise TooLarge(f"{name}: larger than {limit / 1_000_000:g} MB; a {syntax} config of that size is not read")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return source(name, data.decode("utf-16", "replace"))
     if b"\0" in data[:8192]:

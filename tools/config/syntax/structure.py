@@ -31,7 +31,8 @@ def listed(items: list[Item]) -> list[Item]:
     for item in items:
         if item.text and (found := STOPS.fullmatch(item.key)):
             held.setdefault(found[1], []).append(item)
-    whole = {key: of for key, of in held.items() if not any(i.key == key for i in items)}
+    keys = {i.key for i in items} if held else set()
+    whole = {key: of for key, of in held.items() if key not in keys}
     joined = [
         replace(of[0], key=key) if len(of) == 1
         else Item(key, json.dumps([i.text for i in of], ensure_ascii=False), of[0].style, of[0].start, of[0].start)
@@ -66,19 +67,33 @@ def chosen(items: list[Item]) -> list[Item]:
     Only where another part beside it has the same keys: then they are alternatives, and the others stay below headings
     that nobody knows.
     """
-    for one in items:
-        if one.text and SELECTOR.fullmatch(one.key) and (part := _alternative(one.text, items)):
+    named = dict.fromkeys(i.text for i in items if i.text and SELECTOR.fullmatch(i.key))
+    headings = _headings(items) if named else {}
+    for name in named:
+        if name in headings and (part := _alternative(name, headings[name], items)):
             inside = [replace(i, key=i.key.removeprefix(part)) for i in items if i.key.startswith(part)]
             return [*(i for i in items if not i.key.startswith(part)), *inside]
     return items
 
 
-def _alternative(name: str, items: list[Item]) -> str:
+def _headings(items: list[Item]) -> dict[str, set[str]]:
+    """Of each heading, outermost or one below, the prefixes of the keys that stand under it."""
+    found: dict[str, set[str]] = {}
+    for key in dict.fromkeys(i.key for i in items):
+        ends = [at for at, c in enumerate(key) if c == "."]
+        under = {key[:end]: key[: end + 1] for end in ends}
+        if ends and ends[0] > 0:
+            under |= {key[ends[0] + 1 : end]: key[: end + 1] for end in ends[1:]}
+        for heading, prefix in under.items():
+            found.setdefault(heading, set()).add(prefix)
+    return found
+
+
+def _alternative(name: str, prefixes: set[str], items: list[Item]) -> str:
     """The prefix of the keys below a heading of this name, if a heading beside it holds keys of the same names."""
-    prefixes = {m[1] for i in items if (m := re.match(rf"((?:[^.]+\.)?{re.escape(name)}\.)", i.key))}
     if len(prefixes) != 1:
         return ""
-    part = prefixes.pop()
+    part = next(iter(prefixes))
     outer = part.removesuffix(f"{name}.")
     beside: dict[str, set[str]] = {}
     for item in items:

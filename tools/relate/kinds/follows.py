@@ -59,11 +59,12 @@ def following(table: Table) -> Iterator[Finding]:
     if not LEAST <= len(table) <= MOST_ROWS:
         return
     outcomes = [c for c in table.columns if _scored(c)]
-    few = [c for c in table.columns if outcomes and not means(PLACE, c.name) and _few(c)]
+    few = [(c, *np.unique(_said(c).astype(str), return_inverse=True))
+           for c in table.columns if outcomes and not means(PLACE, c.name) and _few(c)]  # fmt: skip
     best: dict[str, Parted] = {}
     for outcome in outcomes:
-        for by in few:
-            found = _parted(outcome, by) if by is not outcome else None
+        for by, groups, group_of in few:
+            found = _parted(outcome, by, groups.tolist(), group_of) if by is not outcome else None
             if found is not None and (by.name not in best or found.z > best[by.name].z):
                 best[by.name] = found
     order = sorted((p for p in best.values() if not _same(p, best)), key=lambda p: -p.z)
@@ -90,14 +91,14 @@ def _few(column: Column) -> bool:
     return 1 < len(set(texts(column).tolist())) <= MOST_VALUES
 
 
-def _parted(outcome: Column, by: Column) -> Parted | None:
+def _parted(outcome: Column, by: Column, groups: list[str], group_of: np.ndarray) -> Parted | None:
     """The group that lies furthest from all others together."""
-    said, values = _said(by).astype(str), outcome.values
+    values = outcome.values
     finite = np.isfinite(values)
     spread = float(np.ptp(values[finite])) or 1.0
     best: Parted | None = None
-    for group in sorted(set(said.tolist())):
-        rows, rest = finite & (said == group), finite & (said != group)
+    for number, group in enumerate(groups):
+        rows, rest = finite & (group_of == number), finite & (group_of != number)
         if min(rows.sum(), rest.sum()) < GROUP:
             continue
         a, b = values[rows], values[rest]

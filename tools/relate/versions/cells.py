@@ -159,9 +159,9 @@ def _long(table: Table) -> Iterator[Measured]:
         if column in (version, seed, size) or column.values.dtype.kind != "f" or SIZE.search(plain(column.name)):
             continue
         found: dict[str, dict[str, Cell]] = {}
+        slices = [" ".join(said) for said in zip(*(texts(c) for c in labels), strict=True)] or [""] * len(table)
         for i in np.flatnonzero(np.isfinite(column.values)).tolist():
-            slice_ = " ".join(str(texts(c)[i]) for c in labels)
-            cell = found.setdefault(names[i], {}).setdefault(slice_, Cell())
+            cell = found.setdefault(names[i], {}).setdefault(slices[i], Cell())
             cell.values.append(float(column.values[i]))
             cell.places.append(_place(table, i, column))
             cell.n = float(size.values[i]) if size is not None and np.isfinite(size.values[i]) else 0.0
