@@ -149,11 +149,11 @@ def expanded(text: str) -> Iterator[str]:
 def resumed(tables: Sequence[Table], events: Sequence[Event]) -> Iterator[Finding]:
     """A job that was started again from weights alone: its optimizer begins anew."""
     told = chain(((e.text, e.text, e.file, e.line, e.step) for e in events), _cells(tables))
-    for text, shown, *place in told:
+    for text, shown, file, line, step in told:
         again = AGAIN.search(text)
         if again and BARE.search(text) and not KEPT.search(text):
             at = int(again[1]) if again[1] else None
-            yield _bare(text.strip()[:100], at, Evidence(*place, text=shown))
+            yield _bare(text.strip()[:100], at, Evidence(file, line, step, text=shown))
             return
 
 

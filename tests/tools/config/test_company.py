@@ -113,11 +113,15 @@ def test_a_part_of_that_name_in_two_places_is_not_chosen():
     assert "learning_rate" not in values(twice)
 
 
-def test_a_report_in_which_thousands_of_rows_name_a_mode_is_read_in_seconds():
-    rows = {f"case_{i}": {"mode": f"kind {i}", "score": 0.5, "note": "n"} for i in range(3000)}
-    start = time.process_time()
-    assert "learning_rate" not in values(json.dumps(rows), "report.json")
-    assert time.process_time() - start < 10
+def test_the_work_on_a_report_whose_rows_name_a_mode_grows_as_its_rows():
+    def took(many):
+        rows = {f"case_{i}": {"mode": f"kind {i}", "score": 0.5, "note": "n"} for i in range(many)}
+        start = time.process_time()
+        assert "learning_rate" not in values(json.dumps(rows), "report.json")
+        return time.process_time() - start
+
+    took(100)  # patterns are compiled
+    assert took(3000) < 35 * took(400)  # 7.5 times as much; each row against each were 56 times
 
 
 def test_of_a_sweep_only_what_is_held_fixed_is_set():
