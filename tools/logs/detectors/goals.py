@@ -14,8 +14,10 @@ from ...series import MOST_LOSS, Series
 from ...vocabulary import UP
 from .detector import S2, Track, detector, finding, where, where_zh
 from .evaluation import way
-from .robust import finite, head_tail, mann_kendall
+from .robust import finite, head_tail, mann_kendall, start_end
 
+NEARLY_ALL, GONE = 0.9, 0.02
+"""Share of groups without spread, and what is left of the gradient norm, where a run does nothing. Own judgement."""
 LEAST = 20
 """Points from which on a policy had the time to reach its goal once in a while."""
 HARDLY = 0.1
@@ -232,3 +234,11 @@ def actions_stay_random(track: Track) -> Iterator[Finding]:
         zh = (f"{shown.key} 开始为 {first:.4g}，到{where_zh(shown, -1)}仍为 {last:.4g}：动作几乎都是随机选的，"
               "奖励反映的是随机性而不是学到的东西。")  # fmt: skip
         yield finding("actions-stay-random", S2, [(shown, -1), (shown, 0)], en, zh, last=last)
+
+
+def idle(share: Series | None, norm: Series | None) -> bool:
+    """Whether nearly all groups of the later half are without spread, and next to nothing is left of the gradient."""
+    if share is None or norm is None or np.quantile(share.values[len(share) // 2 :], 0.1) < NEARLY_ALL:
+        return False
+    first, last = start_end(norm.values)
+    return last < GONE * first

@@ -16,7 +16,7 @@ from ...series import Series
 from ...vocabulary import UP
 from .detector import S1, S2, S3, Track, detector, finding, points_detector, where, where_zh
 from .evaluation import way
-from .groups import idle
+from .goals import idle
 from .preference import of_completions, of_no_policy
 from .robust import finite, head_tail, is_list, mann_kendall, means, noise, onset, start_end
 
