@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..tools.environment import Environment, Fact, read_environment
+from ..tools.documents.environment import Environment, Fact, read_environment
 from ..tools.findings import Evidence, Finding, clean
 from ..tools.keeping import lost
 from ..tools.looking.lines import Excerpt, excerpts

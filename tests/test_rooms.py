@@ -14,7 +14,7 @@ SOURCES = {
     for p in (ROOT / folder).rglob("*.py")
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
-ABOVE = {"tools.scores", "tools.environment", "tools.catalogue"}
+ABOVE = {"tools.scores", "tools.catalogue"}
 BASES = (ROOT / "tools", ROOT / "tools" / "secrets")
 GROUND = {name for name, path in SOURCES.items() if path.parent in BASES} - ABOVE - {"tools"}
 """The modules directly in `tools/`, which the wings stand on, and what may be shown of a run."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
-from .data.records.answered import SAMPLED, is_episode, is_sampled, is_transcript
+from .answered import SAMPLED, is_episode, is_sampled, is_transcript
 from .heads import (
     ARRAYS,
     MARKUP,

@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, Literal
 
+from ..answered import called_results, fields_of, is_answered, is_turn
 from ..metrics import splits
 from ..patterns import bounded
 from ..run import Artifact, Run
 from .answering import answer_the_same
-from .records.answered import called_results, fields_of, is_answered, is_turn
 from .records.blocks import blocks
 from .records.record import Part
 from .records.shapes import Shape

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...data.records.answered import called_results, is_answered
+from ...answered import called_results, is_answered
 from ...findings import Evidence, Finding, Severity
 from ...patterns import bounded
 from ...tables.table import Table

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from .findings import TriageError, clean
-from .patterns import bounded
-from .reading import head
-from .run import Run
-from .settings import Settings
+from ..findings import TriageError, clean
+from ..patterns import bounded
+from ..reading import head
+from ..run import Run
+from ..settings import Settings
 
 PACKAGES = (
     "torch|pytorch|transformers|trl|peft|accelerate|datasets|tokenizers|deepspeed|vllm|sglang|ray|verl|openrlhf"

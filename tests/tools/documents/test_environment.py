@@ -5,7 +5,7 @@ from making import fill
 
 from triage.tools.config.combine import read_settings
 from triage.tools.discover import discover
-from triage.tools.environment import read_environment
+from triage.tools.documents.environment import read_environment
 
 LOG = "".join(f"step: {i} loss: 2.0\n" for i in range(20))
 

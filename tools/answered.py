@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from ...patterns import bounded
+from .patterns import bounded
 
 PREDICTED = bounded(
     r"(?i)^(?:pred(?:iction|icted)?s?|(?:(?:model|raw|llm)_){1,2}(?:output|answer|response|prediction)s?|hyp(?:othes[ie]s)?"
