@@ -9,11 +9,13 @@ import numpy as np
 
 from ...findings import Finding
 from ...series import Series
-from .detector import S2, S3, Track, finding, run_detector
+from .detector import S2, Track, finding, run_detector
 from .nonfinite import BadSpan, failure
 
 FAR = 0.1
 """Share of the later step by which two failures lie apart to be at different places. Own judgement."""
+SEVERAL = 3
+"""Failures from which on their places say something: one of two may have stopped for a reason of its own."""
 Failed = tuple[int, Series, BadSpan]
 """(step, series, span) of one attempt's failure."""
 
@@ -34,14 +36,14 @@ def same_batch_nonfinite_again(tracks: Sequence[Track]) -> Iterator[Finding]:
 @run_detector("nonfinite-at-other-steps", "attempts become non-finite each at another step", ["loss", "grad_norm"])
 def nonfinite_at_other_steps(tracks: Sequence[Track]) -> Iterator[Finding]:
     """Attempts fail at places far apart: one sample of data read in one order would fail at one place."""
-    failed = _failed(tracks)
+    failed = [one for one in _failed(tracks) if one[1].step_is == "step"]  # rows that are counted are no steps
     steps = sorted(step for step, _, _ in failed)
-    if len(steps) > 1 and all(b - a > FAR * b for a, b in pairwise(steps)):
+    if len(steps) >= SEVERAL and all(b - a > FAR * b for a, b in pairwise(steps)):
         shown = [(series, span.first) for _, series, span in failed[:4]]
         said = ", ".join(map(str, steps))
         en = f"{len(steps)} attempts become non-finite, each at another step ({said}): not one batch of one order."
         zh = f"{len(steps)} 次尝试各在不同的步变为非有限值（{said}）：若数据顺序相同，就不是某一个 batch。"
-        yield finding("nonfinite-at-other-steps", S2 if len(steps) > 2 else S3, shown, en, zh, steps=steps)
+        yield finding("nonfinite-at-other-steps", S2, shown, en, zh, steps=steps)
 
 
 def _failed(tracks: Sequence[Track]) -> list[Failed]:
