@@ -85,14 +85,14 @@ def _repeated(table: Table) -> Iterator[Finding]:
 def _other_tokenizer(table: Table) -> Iterator[Finding]:
     """A file of the tokenizer that is another one where the weights come from and where they are used."""
     file = next((c for c in table.columns if means(FILE, c.name) and _any(c, TOKENIZER)), None)
-    digests = [c for c in table.columns if c is not file and _digests(c)]
+    sums = [c for c in table.columns if c is not file and digests(c)]
     if file is None or not 1 <= len(table) <= 200:
         return
     paths = [v.strip() for v in texts(file).tolist()]
     leaves = np.asarray([v.rpartition("/")[2] for v in paths], object)
     for name in dict.fromkeys(leaf for leaf, v in zip(leaves.tolist(), paths, strict=True) if TOKENIZER.search(v)):
         rows = np.flatnonzero(leaves == name).tolist()
-        sides = _sides(table, rows, digests) or _folders(paths, rows, digests)
+        sides = _sides(table, rows, sums) or _folders(paths, rows, sums)
         for (one, a, i), (other, b, j) in combinations(sides, 2):
             if a != b and len(sides) <= MOST_SIDES and bool(FROM.search(one)) != bool(FROM.search(other)):
                 yield _tokenizers(table, name, (one, a, i), (other, b, j))
@@ -103,23 +103,23 @@ def _any(column: Column, pattern: re.Pattern[str]) -> bool:
     return column.values.dtype.kind == "O" and any(pattern.search(v.strip()) for v in texts(column).tolist())
 
 
-def _digests(column: Column) -> bool:
+def digests(column: Column) -> bool:
     """Whether every cell of a column looks like a digest."""
     return column.values.dtype.kind == "O" and all(HEX.search(v.strip()) for v in texts(column).tolist())
 
 
-def _sides(table: Table, rows: Sequence[int], digests: Sequence[Column]) -> list[Side]:
+def _sides(table: Table, rows: Sequence[int], sums: Sequence[Column]) -> list[Side]:
     """What each side has: a row each, or a column each."""
-    if len(digests) > 1 and len(rows) == 1:
-        return [(c.name, _bare(c, rows[0]), rows[0]) for c in digests]
-    label = next((c for c in table.columns if c.values.dtype.kind == "O" and c not in digests
+    if len(sums) > 1 and len(rows) == 1:
+        return [(c.name, _bare(c, rows[0]), rows[0]) for c in sums]
+    label = next((c for c in table.columns if c.values.dtype.kind == "O" and c not in sums
                   and len({texts(c)[i] for i in rows}) == len(rows) > 1), None)  # fmt: skip
-    return [(texts(label)[i], _bare(digests[0], i), i) for i in rows] if digests and label is not None else []
+    return [(texts(label)[i], _bare(sums[0], i), i) for i in rows] if sums and label is not None else []
 
 
-def _folders(paths: Sequence[str], rows: Sequence[int], digests: Sequence[Column]) -> list[Side]:
+def _folders(paths: Sequence[str], rows: Sequence[int], sums: Sequence[Column]) -> list[Side]:
     """What each folder has, where the paths alone tell the rows apart."""
-    return [(paths[i].rpartition("/")[0], _bare(digests[0], i), i) for i in rows] if len(digests) == 1 else []
+    return [(paths[i].rpartition("/")[0], _bare(sums[0], i), i) for i in rows] if len(sums) == 1 else []
 
 
 def _bare(column: Column, i: int) -> str:

@@ -13,7 +13,7 @@ from ...findings import Finding, Severity, clean
 from ...tables.table import Column, Table
 from ..distributions import shown, texts
 from ..line import plain
-from ..listed import HEX
+from ..listed import digests
 
 ALIKE = 2
 """Places at which all ranks agree before one parts from the others."""
@@ -22,18 +22,13 @@ ALIKE = 2
 def replicas(tables: Sequence[Table]) -> list[Finding]:
     """The first place of a table at which ranks hold other weights, where they held the same before."""
     for table in tables:
-        digest = next((c for c in table.columns if _digests(c)), None)
+        digest = next((c for c in table.columns if digests(c)), None)
         ranks = next((c for c in table.columns if c.of == "rank" or plain(c.name) in ("rank", "gpu", "worker")), None)
         if digest is not None and ranks is not None and 8 <= len(table) <= 100_000:
             found = _parted(table, digest, ranks)
             if found is not None:
                 return [found]
     return []
-
-
-def _digests(column: Column) -> bool:
-    values = texts(column)[:200].tolist() if column.values.dtype.kind == "O" else []
-    return len(set(values)) > 1 and all(HEX.search(v.strip()) for v in values)
 
 
 def _parted(table: Table, digest: Column, ranks: Column) -> Finding | None:
@@ -44,21 +39,20 @@ def _parted(table: Table, digest: Column, ranks: Column) -> Finding | None:
     held, agreed = texts(digest), 0
     for key, rows in places.items():
         by = Counter(held[i] for i in rows)
-        most = by.most_common(1)[0][1]
+        (usual, most) = by.most_common(1)[0]
         if len(rows) > 1 and len(by) == 1:
             agreed += 1
         elif len(rows) > 2 and agreed >= ALIKE and most > 1:
-            return _told(table, ranks, [(c.name, v) for c, v in zip(keys, key, strict=True)], rows, by)
+            at = ", ".join(f"{c.name} {v}" for c, v in zip(keys, key, strict=True))
+            return _told(table, ranks, at, rows, [i for i in rows if held[i] != usual])
         elif len(by) > 1:
             return None  # shards, or two ranks of which neither is in the majority
     return None
 
 
-def _told(table: Table, ranks: Column, key: Sequence[tuple[str, str]], rows: Sequence[int], by: Counter) -> Finding:
-    held = texts(next(c for c in table.columns if _digests(c)))
-    usual = by.most_common(1)[0][0]
-    other = [i for i in rows if held[i] != usual]
-    who, at = ", ".join(texts(ranks)[i] for i in other[:8]), clean(", ".join(f"{n} {v}" for n, v in key), 120)
+def _told(table: Table, ranks: Column, at: str, rows: Sequence[int], other: Sequence[int]) -> Finding:
+    names = [texts(ranks)[i] for i in other]
+    at, who = clean(at, 120), ", ".join(names[:8])
     return Finding(
         "ranks-differ-in-weights", Severity.S1,
         f"At {at}, {len(other)} of {len(rows)} ranks ({who}) hold other weights than the rest, and before all ranks "
@@ -66,5 +60,5 @@ def _told(table: Table, ranks: Column, key: Sequence[tuple[str, str]], rows: Seq
         f"在 {at} 处，{len(rows)} 个 rank 中有 {len(other)} 个（{who}）的权重与其余不同，此前各 rank 一致："
         "更新在 rank 之间出了错。",
         shown(table, [other[0], next(i for i in rows if i not in other)], "digest"),
-        {"ranks": len(rows), "other": [texts(ranks)[i] for i in other]},
+        {"ranks": len(rows), "other": names},
     )  # fmt: skip

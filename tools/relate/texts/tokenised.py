@@ -58,7 +58,7 @@ def two_lists(table: Table) -> Iterator[Finding]:
 
 def counted_otherwise(tables: Sequence[Table]) -> Iterator[Finding]:
     """Files of one name and size that two places count other tokens of."""
-    some = [(t, c) for t in tables if len(t) <= 20_000 and (c := _counts(t)) is not None][:40]
+    some = [(t, c) for t in tables if (c := _counts(t)) is not None][:40]
     for (one, a), (other, b) in combinations(some, 2):
         both = [n for n in a if n in b and one.file != other.file and a[n][1] == b[n][1]]
         apart = [n for n in both if abs(a[n][0] - b[n][0]) > max(APART * a[n][0], PER_ROW * a[n][2])]
