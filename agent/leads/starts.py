@@ -13,13 +13,13 @@ from ...tools.findings import Finding, Severity
 from ...tools.run import STREAM, one_log
 from ...tools.series import Series
 from ...tools.vocabulary import COUNTS, VOCABULARY
-from ..question.complaints import measures_of
+from ..narrate.measured import spoken
 from ..question.understand import Question
 
 
 def of_the_asked(findings: Sequence[Finding], asked: Question, table: Iterable[Series]) -> tuple[Finding, ...]:
     """The findings; those of a start that logged nothing are notes where the question is about a measure of others."""
-    sought = {} if any(s.kind.ends for s in asked.symptoms) else {*measures_of(asked.own)}
+    sought = frozenset[str]() if any(s.kind.ends for s in asked.symptoms) else spoken(asked).kinds
     measured = [s for s in table if s.metric in VOCABULARY and s.metric not in COUNTS and len(s)]
     theirs = {one_log(s.file) for s in measured if s.metric in sought and _is_stream(s.file)}
     if not theirs:

@@ -278,11 +278,6 @@ def _asks(clause: str) -> bool:
     return clause.endswith(("?", "？")) or not _GENERAL.sub(" ", clause).strip()
 
 
-def measures_of(own: str) -> tuple[str, ...]:
-    """The canonical metrics that somebody's sentences name."""
-    return tuple(dict.fromkeys(m for said in sentences(own)[:MOST] for m in _metrics(said)))
-
-
 @lru_cache(256)
 def _metrics(clause: str) -> tuple[str, ...]:
     """The canonical metrics that its words name, longer names first; none where a score that no loop logs is named."""
